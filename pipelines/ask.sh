@@ -120,9 +120,9 @@ ask_server() {
     [ -z "$show_pipe" ] || refuse_with_server --show-pipe
     [ "${settings[max_tokens]}" != 0 ] || settings[max_tokens]=200
     use_server
-    choose_model "$language_model" --model
+    choose_model "$language_model" --model /v1/completions
     language_model="$model"
-    choose_model "$whisper_model" --whisper-model
+    choose_model "$whisper_model" --whisper-model /v1/audio/transcriptions
     request_transcript "${inputs[0]}" transcriptions "model=$model" response_format=text \
         "${chosen[@]}" || die "${words_given[0]}: $problem"
     mv "$work/answer" "$work/text"

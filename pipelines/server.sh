@@ -97,20 +97,26 @@ request() {
     return 1
 }
 
-# choose_model NAME FLAG: sets `model` to the name, or if it is empty to that of the only model that
-# the server has in memory.
+# choose_model NAME FLAG ENDPOINT: sets `model` to the name, or if it is empty to that of the only
+# model in the server's memory that answers at the endpoint.
 choose_model() {
-    local names loaded
+    local names loaded fits='select(.endpoints | index($path))'
     request /v1/models || die "$server: $problem"
-    names="$(jq -r '[.data[].id] | join(", ")' "$work/answer" 2> /dev/null)"
-    loaded="$(jq -r '[.data[] | select(.loaded) | .id] | join(", ")' "$work/answer" 2> /dev/null)"
-    [ -n "$names" ] || die "$server: $foreign_answer"
+    [ "$(jq -r '.data | type' "$work/answer" 2> /dev/null)" = array ] || die "$server: $foreign_answer"
+    names="$(jq -r --arg path "$3" "[.data[] | $fits | .id] | join(\", \")" "$work/answer")"
+    [ -n "$names" ] || die "$server: no model there answers at $3"
+    loaded="$(jq -r --arg path "$3" "[.data[] | $fits | select(.loaded) | .id] | join(\", \")" "$work/answer")"
     model="${1:-$loaded}"
     [[ -n "$model" && ( -n "$1" || "$model" != *", "* ) ]] ||
         die "$server: expected $2 NAME, one of $names"
-    [[ ", $names, " == *", $model, "* ]] ||
-        request "/v1/models/$(jq -rn --arg name "$model" '$name | @uri')" ||
-        die "$server: no model '$model'; expected one of $names"
+    [[ ", $names, " == *", $model, "* ]] || is_there "$model" "$3" ||
+        die "$server: no model '$model' answers at $3; expected one of $names"
+}
+
+# is_there NAME ENDPOINT: whether the server has a model under a name that it does not list.
+is_there() {
+    request "/v1/models/$(jq -rn --arg name "$1" '$name | @uri')" &&
+        jq -e --arg path "$2" '.endpoints | index($path)' "$work/answer" > /dev/null
 }
 
 # request_transcript INPUT TASK FIELD...: of a file or of standard input (-), as request answers.

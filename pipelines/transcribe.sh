@@ -219,7 +219,7 @@ transcribe_by_server() {
         [ ! -d "$input" ] || wrong "--server: expected recordings, got the folder '$input'"
     done
     use_server
-    choose_model "$wanted_model" --model
+    choose_model "$wanted_model" --model /v1/audio/transcriptions
     for input in "${inputs[@]}"; do
         request_transcript "$input" "$server_task" "model=$model" "${fields[@]}" || {
             say "$input: $problem"

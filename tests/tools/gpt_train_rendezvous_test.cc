@@ -43,7 +43,7 @@ TEST(GptTrainRendezvous, TwoRanksHaveTheBitsOfMpi) {
 TEST(GptTrainRendezvous, AKilledRankEndsTheRunWhichGoesOnToTheSameBits) {
     const TemporaryDirectory folder;
     const fs::path whole = folder.path() / "whole", out = folder.path() / "run";
-    const std::string steps = "300";
+    const std::string steps = "120";
     const std::string end = "wait $other && wait $first";
     EXPECT_EQ(run_shell(two_ranks(whole, steps) + end).exit_code, 0);
     const ProcessResult killed =
@@ -51,10 +51,10 @@ TEST(GptTrainRendezvous, AKilledRankEndsTheRunWhichGoesOnToTheSameBits) {
                   "/step-00000020' ]; do sleep 0.01; done; kill -9 $other; wait $first");
     EXPECT_EQ(killed.exit_code, 1);
     expect_contains(killed.err, "gpt-train: rank 0: rank 1 has ended, and the run cannot continue");
-    EXPECT_FALSE(fs::exists(out / "step-00000300"));
+    EXPECT_FALSE(fs::exists(out / "step-00000120"));
     const ProcessResult rest = run_shell(two_ranks(out, steps) + end);
     EXPECT_EQ(rest.exit_code, 0) << rest.err;
-    expect_same_files(whole / "step-00000300", out / "step-00000300");
+    expect_same_files(whole / "step-00000120", out / "step-00000120");
 }
 
 // The errors of the meeting itself are in tests/kernels/rendezvous_test.cc.

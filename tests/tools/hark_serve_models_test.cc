@@ -101,7 +101,15 @@ TEST(HarkServeModels, AreReadWhenARequestNamesThem) {
                              {{"model", "demo"}}));
     expect_contains(client.receive().body, "sat down by the fire");
     EXPECT_EQ(server.metric(label("loads_total", "whisper-demo")), 1);
-    EXPECT_EQ(json::parse(server.get("/v1/models/demo").body)["endpoints"].size(), 5u);
+    // Both are one name in the list, and others of each outside it.
+    EXPECT_EQ(listed(server, "demo")["endpoints"].size(), 5u);
+    EXPECT_EQ(listed(server, "gpt-demo"), nullptr);
+    EXPECT_EQ(json::parse(server.get("/v1/models/demo").body), listed(server, "demo"));
+    const json whisper = json::parse(server.get("/v1/models/whisper-demo").body);
+    EXPECT_EQ(whisper["endpoints"],
+              json({"/v1/audio/transcriptions", "/v1/audio/translations", "/v1/audio/live"}));
+    EXPECT_EQ(whisper["loaded"], true);
+    EXPECT_EQ(json::parse(server.get("/v1/models/gpt-demo").body)["loaded"], false);
     // The same model is not read again for its other name.
     EXPECT_EQ(server.post("/tokenize", {{"model", "gpt-demo"}, {"prompt", "a"}}).status, 200);
     EXPECT_EQ(server.post("/detokenize", {{"model", "demo"}, {"tokens", {1}}}).status, 200);

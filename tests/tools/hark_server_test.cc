@@ -58,6 +58,10 @@ TEST(TranscribeByServer, PrintsWhatThePipePrints) {
           sample("vater.wav") + "--task translate", sample("vater.wav") + "--language German",
           sample("train.wav") + "--vad --temperature 0.2 --initial-prompt 'A; train' -l auto"})
         expect_equal_runs(local + words, served + words);
+    // The only Whisper model in the server's memory; a name that is not listed.
+    for (const std::string& model : {"", "--model whisper-demo "})
+        expect_equal_runs(local + sample("sea.wav"),
+                          "hark transcribe " + model + sample("sea.wav") + asked().flag());
     expect_equal_runs(local + "-", served + "-", read_text(samples_dir() / "hat.wav"));
 }
 
@@ -154,9 +158,13 @@ TEST(ByServer, SaysWhatIsWrong) {
         int exit_code;
         const char* part;
     } kWrong[] = {
-        {transcribe + flag, 1, "expected --model NAME, one of thinker, demo"},
-        {transcribe + flag + "-m other", 1, "no model 'other'; expected one of thinker, demo"},
-        {ask + flag + "-m demo", 1, "expected --whisper-model NAME, one of thinker, demo"},
+        {ask + flag, 1, "expected --model NAME, one of thinker, demo"},
+        {transcribe + flag + "-m other", 1,
+         "no model 'other' answers at /v1/audio/transcriptions; expected one of demo"},
+        {transcribe + flag + "-m thinker", 1,
+         "no model 'thinker' answers at /v1/audio/transcriptions; expected one of demo"},
+        {ask + flag + "-m demo --whisper-model gpt-demo", 1,
+         "no model 'gpt-demo' answers at /v1/audio/transcriptions; expected one of demo"},
         {ask + flag + "-m demo --whisper-model demo --chat", 1, "has no chat template"},
         {transcribe + flag + "-m demo -l Klingon", 1, "no language 'Klingon' (status 400)"},
         {transcribe + flag + "--threads 2", 2, "--threads: not an option with --server"},

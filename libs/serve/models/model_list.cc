@@ -2,12 +2,32 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "core/models.h"
 #include "serve/audio/audio_model.h"
 
 namespace hark::serve {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// The name without its kind, if that means the same model.
+std::string listed_name(const InstalledModel& model, ModelKind kind) {
+    const std::string prefix = concat(name_of(kind), "-");
+    if (!model.name.starts_with(prefix)) return model.name;
+    const std::string name = model.name.substr(prefix.size());
+    try {
+        const auto meant = find_listed_model(name, name_of(kind));
+        return meant && meant->path == model.path ? name : model.name;
+    } catch (const Error&) {  // another one of that name is broken
+        return model.name;
+    }
+}
+
+}  // namespace
+
+const char* name_of(ModelKind kind) { return kind == ModelKind::text ? "gpt" : "whisper"; }
 
 std::string model_key(const fs::path& path) {
     std::error_code failed;
@@ -46,9 +66,10 @@ std::optional<ModelFacts> InstalledModels::facts_of(const fs::path& path) {
 std::vector<ListedModel> InstalledModels::list() {
     std::vector<ListedModel> listed;
     for (const InstalledModel& installed : installed_models())
-        if (std::optional<ModelFacts> facts = facts_of(installed.path))
-            listed.push_back(
-                {installed.name, {model_key(installed.path)}, {std::move(*facts)}, false});
+        if (std::optional<ModelFacts> facts = facts_of(installed.path)) {
+            const std::string name = listed_name(installed, facts->kind);
+            listed.push_back({name, {model_key(installed.path)}, {std::move(*facts)}, false});
+        }
     return listed;
 }
 

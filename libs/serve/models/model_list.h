@@ -14,10 +14,13 @@
 
 namespace hark::serve {
 
+// The kind in names of models.
+const char* name_of(ModelKind kind);
+
 struct ListedModel {
     std::string name;
     std::vector<std::string> paths;  // of one name there may be a model of each kind
-    std::vector<ModelFacts> facts;
+    std::vector<ModelFacts> facts;   // of each path
     bool is_loaded = false;
 };
 
@@ -27,7 +30,8 @@ class InstalledModels {
     // `context`: as that of facts_of().
     explicit InstalledModels(int64_t context) : context_(context) {}
 
-    // Those that open; models that have not changed since the last call are not opened again.
+    // Those that open, each as an entry of its own: gpt-NAME and whisper-NAME as NAME, if that
+    // means them. Models that have not changed since the last call are not opened again.
     std::vector<ListedModel> list();
 
   private:

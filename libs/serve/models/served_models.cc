@@ -9,8 +9,6 @@
 namespace hark::serve {
 namespace {
 
-const char* name_of(ModelKind kind) { return kind == ModelKind::text ? "gpt" : "whisper"; }
-
 // What requests call the model: the name as it is given, or a path's last part.
 std::string served_name(const std::string& given) {
     std::string path = given;
@@ -179,10 +177,15 @@ std::vector<ListedModel> ServedModels::all(std::vector<ListedModel> installed) c
         if (is_hidden) continue;
         listed.paths.push_back(one.paths.front());
         listed.facts.push_back(std::move(one.facts.front()));
-        for (const ModelPool::Loaded& loaded : pool_->loaded())
-            listed.is_loaded = listed.is_loaded || loaded.path == one.paths.front();
+        listed.is_loaded = listed.is_loaded || is_loaded(one.paths.front());
     }
     return models;
+}
+
+bool ServedModels::is_loaded(const std::string& path) const {
+    const std::vector<ModelPool::Loaded> loaded = pool_->loaded();
+    return std::any_of(loaded.begin(), loaded.end(),
+                       [&](const ModelPool::Loaded& one) { return one.path == path; });
 }
 
 void ServedModels::list(std::function<void(std::vector<ListedModel>)> then) {
@@ -199,12 +202,13 @@ void ServedModels::find(const std::string& name, std::function<void(const Listed
         ListedModel meant{name, {}, {}, false};
         for (const ModelKind kind : {ModelKind::text, ModelKind::audio}) try {
                 const std::string path = place_of(name, kind).path;
+                if (contains(meant.paths, path)) continue;
                 for (const ListedModel& model : models)
-                    if (contains(model.paths, path) && !contains(meant.paths, path)) {
+                    for (size_t i = 0; i < model.paths.size(); ++i) {
+                        if (model.paths[i] != path) continue;
                         meant.paths.push_back(path);
-                        meant.facts.insert(meant.facts.end(), model.facts.begin(),
-                                           model.facts.end());
-                        meant.is_loaded = meant.is_loaded || model.is_loaded;
+                        meant.facts.push_back(model.facts[i]);
+                        meant.is_loaded = meant.is_loaded || is_loaded(path);
                     }
             } catch (const WebError&) {  // there is none of that kind
             }

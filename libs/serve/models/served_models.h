@@ -66,6 +66,7 @@ class ServedModels {
     void use(const std::string& name, ModelRequest request, ModelWait wait);
     // Those of the command line, then the installed ones.
     std::vector<ListedModel> all(std::vector<ListedModel> installed) const;
+    bool is_loaded(const std::string& path) const;
     // Why the model cannot be read, for its requests; the operator is told more.
     WebError unreadable(const std::string& name, const std::string& why) const;
 
