@@ -18,8 +18,7 @@ class Limits {
     // GB/s of reading `bytes` again and again with all threads, as work does that takes so much:
     // what a cache holds is read from it.
     double read_bandwidth(double bytes);
-    // GFLOP/s of oneDNN's product of 2048 rows and columns of f32, bf16 or i8; where the processor
-    // has no instructions for bf16 or i8, that of f32.
+    // cpu_product_speed() with these threads.
     double product_speed(Dtype dtype);
     int threads() const { return threads_; }
 

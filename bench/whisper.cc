@@ -13,6 +13,7 @@
 #include "harness.h"
 #include "kernels/batch_layout.h"
 #include "speech/detector.h"
+#include "whisper/model/work.h"
 #include "whisper/transcribe/alignment.h"
 #include "whisper/transcribe/pass.h"
 #include "whisper_work.h"
@@ -200,7 +201,7 @@ void run_dtype(const Options& options, const std::string& dtype, bool heading) {
     Report report(limits, heading);
     const Dtype product = dtype == "bf16" ? Dtype::bf16 : dtype == "int8" ? Dtype::i8 : Dtype::f32;
     const std::string name = "whisper " + options.size + " ";
-    report.flops(name + "encoder", dtype, encoder, encoder_flops(config), product);
+    report.flops(name + "encoder", dtype, encoder, encoder_flops(config).total(), product);
     report.flops(name + "cross-attention cache", dtype, cache_cross_kv,
                  static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
                                      config.n_text_state * config.n_text_state),

@@ -8,6 +8,7 @@
 #include "harness.h"
 #include "kernels/runtime/transfer.h"
 #include "operations/speed/gpu_speed.h"
+#include "whisper/model/work.h"
 #include "whisper/transcribe/decoding.h"
 #include "whisper_work.h"
 
@@ -123,13 +124,12 @@ void whisper_on_gpu(const std::string& size, const std::string& dtype,
             std::printf("\t\n");
         std::fflush(stdout);
     };
-    const double cache = static_cast<double>(4 * config.n_text_layer * config.n_audio_ctx *
-                                             config.n_text_state * config.n_text_state);
     for (const int64_t batch : batches) {
         const CrossKvMode mode =
             CrossKvCache::resolved_mode(config, precision, cross_kv_mode(batch, 1), Device::cuda);
         const bool recomputes = mode == CrossKvMode::recompute;
-        const double flops = encoder_flops(config) + (recomputes ? 0 : cache);
+        const double flops =
+            encoder_flops(config).total() + (recomputes ? 0 : cross_kv_flops(config));
         Windows windows(ctx, model, batch);
         const double n = static_cast<double>(batch);
         const double encoder = gpu_ms(ctx, 3, [&] { windows.encode(); });

@@ -30,13 +30,4 @@ double token_bytes(const Model& model, double windows, CrossKvMode mode, Device 
     return bytes + windows * window;
 }
 
-double encoder_flops(const Config& c) {
-    const double t = static_cast<double>(c.n_audio_ctx), d = static_cast<double>(c.n_audio_state);
-    const double block =
-        2 * t * (4 * d * d + 2 * d * static_cast<double>(c.n_audio_mlp)) + 4 * t * t * d;
-    const double convolutions =
-        2 * 2 * t * 3 * static_cast<double>(c.n_mels) * d + 2 * t * 3 * d * d;
-    return static_cast<double>(c.n_audio_layer) * block + convolutions;
-}
-
 }  // namespace hark::bench

@@ -14,9 +14,6 @@ namespace hark::bench {
 double token_bytes(const whisper::Model& model, double windows, whisper::CrossKvMode mode,
                    Device device);
 
-// Floating-point operations of the encoder, for a window.
-double encoder_flops(const whisper::Config& config);
-
 // Prints the rows of `bench whisper --device cuda`: for each number of windows side by side the
 // encoder with the cross-attention cache, a step of decoding, and windows with 100 tokens each.
 void whisper_on_gpu(const std::string& size, const std::string& dtype,

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$1"
 {
-    for tool in audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed gpt-tokenize gpt-train hark-serve hark-doctor hark-redact; do
+    for tool in audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed gpt-tokenize gpt-train hark-serve hark-advise hark-doctor hark-redact; do
         ./$tool --help-as names
     done
     for tool in hark-model hark-shard hark-trace; do

@@ -31,7 +31,7 @@ endforeach()
 install(FILES completions/_hark DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 # bash and fish look for a file of the command's name.
 foreach(tool hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed
-        gpt-tokenize gpt-train hark-doctor hark-model hark-redact hark-serve hark-shard hark-trace)
+        gpt-tokenize gpt-train hark-advise hark-doctor hark-model hark-redact hark-serve hark-shard hark-trace)
     install(FILES completions/hark.bash RENAME ${tool}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
     install(FILES completions/hark.fish RENAME ${tool}.fish

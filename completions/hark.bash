@@ -28,4 +28,4 @@ _hark() {
 }
 
 complete -F _hark hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval \
-    gpt-embed gpt-tokenize gpt-train hark-doctor hark-model hark-redact hark-serve hark-shard hark-trace
+    gpt-embed gpt-tokenize gpt-train hark-advise hark-doctor hark-model hark-redact hark-serve hark-shard hark-trace

@@ -18,6 +18,6 @@ function __hark_complete
 end
 
 for tool in hark audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval \
-    gpt-embed gpt-tokenize gpt-train hark-doctor hark-model hark-redact hark-serve hark-shard hark-trace
+    gpt-embed gpt-tokenize gpt-train hark-advise hark-doctor hark-model hark-redact hark-serve hark-shard hark-trace
     complete -c $tool -f -a '(__hark_complete)'
 end

@@ -2,8 +2,8 @@
 # cli.sh BIN_DIR: writes docs/cli.md to stdout, from what the tools in BIN_DIR say of themselves.
 set -euo pipefail
 PATH="$(cd "$1" && pwd):$PATH"
-tools=(audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed gpt-tokenize gpt-train hark-serve hark-doctor hark-redact)
-mapfile -t commands < <(hark --help-as commands | cut -f 1 | grep -vE '^(model|doctor|plot|help)$')
+tools=(audio-decode vad mel whisper-transcribe whisper-eval gpt-generate gpt-eval gpt-embed gpt-tokenize gpt-train hark-serve hark-advise hark-doctor hark-redact)
+mapfile -t commands < <(hark --help-as commands | cut -f 1 | grep -vE '^(model|advise|doctor|plot|help)$')
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 

@@ -31,6 +31,7 @@ const CommandInfo kCommands[] = {
     {"lambda", "recordings or a training run on GPUs rented from Lambda"},
     {"plot", "a picture of a transcript or of a training run"},
     {"model", "get, list, choose, remove, convert and verify models"},
+    {"advise", "predict a model's speed and cost on a machine, and how to be faster"},
     {"doctor", "check this machine for what hark needs, and say what to do"},
     {"help", "describe a command"},
 };
@@ -58,7 +59,7 @@ bool can_run(const fs::path& path) {
 
 // Whether a command has no script: hark-COMMAND, or `hark` itself.
 bool is_program(const std::string& command) {
-    return command == "model" || command == "doctor" || command == "help";
+    return command == "model" || command == "advise" || command == "doctor" || command == "help";
 }
 
 // Whether the source tree's script of this name is a command: "plot", "plot-run".

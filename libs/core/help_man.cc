@@ -9,10 +9,10 @@ namespace hark {
 namespace {
 
 constexpr const char* kPages[] = {
-    "hark",         "audio-decode", "vad",        "mel",         "whisper-transcribe",
-    "whisper-eval", "gpt-generate", "gpt-eval",   "gpt-embed",   "gpt-tokenize",
-    "gpt-train",    "hark-doctor",  "hark-model", "hark-redact", "hark-serve",
-    "hark-shard",   "hark-trace"};
+    "hark",         "audio-decode", "vad",         "mel",        "whisper-transcribe",
+    "whisper-eval", "gpt-generate", "gpt-eval",    "gpt-embed",  "gpt-tokenize",
+    "gpt-train",    "hark-advise",  "hark-doctor", "hark-model", "hark-redact",
+    "hark-serve",   "hark-shard",   "hark-trace"};
 
 // Text without a line that roff takes for a request.
 std::string roff(const std::string& text) {

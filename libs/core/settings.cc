@@ -21,9 +21,10 @@ constexpr const char* kFlagNames[] = {
 #include "core/flag_names.inc"
 };
 constexpr const char* kTools[] = {
-    "audio-decode", "vad",        "mel",         "whisper-transcribe", "whisper-eval",
-    "gpt-generate", "gpt-eval",   "gpt-embed",   "gpt-tokenize",       "gpt-train",
-    "hark-model",   "hark-serve", "hark-doctor", "hark-redact", "hark-shard"};
+    "audio-decode", "vad",          "mel",         "whisper-transcribe",
+    "whisper-eval", "gpt-generate", "gpt-eval",    "gpt-embed",
+    "gpt-tokenize", "gpt-train",    "hark-model",  "hark-serve",
+    "hark-advise",  "hark-doctor",  "hark-redact", "hark-shard"};
 
 std::string trimmed(const std::string& text) {
     const size_t begin = text.find_first_not_of(" \t\r");

@@ -52,25 +52,31 @@ TensorCheck check_tensors(const AnyModel& model) {
 std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
                                          const std::string& dtype,
                                          const std::vector<std::string>& paths) {
-    using namespace whisper;
-    const Model model = read_model(file, precision_of(dtype, ctx.device, file.stored_type()),
-                                   ctx.arena.source(), ctx.threads);
-    const whisper::Tokenizer tokenizer = file.tokenizer();
-    std::vector<Transcript> transcripts;
-    Transcriber::Listener listener;
-    listener.end = [&](const Transcription& recording) {
-        transcripts.push_back(
+    const whisper::Model model = whisper::read_model(
+        file, precision_of(dtype, ctx.device, file.stored_type()), ctx.arena.source(), ctx.threads);
+    const whisper::TranscribeOptions standard;
+    return transcribe_files(ctx, model, file.tokenizer(), standard, paths).transcripts;
+}
+
+TranscribedFiles transcribe_files(Context& ctx, const whisper::Model& model,
+                                  const whisper::Tokenizer& tokenizer,
+                                  const whisper::TranscribeOptions& options,
+                                  const std::vector<std::string>& paths) {
+    TranscribedFiles files;
+    whisper::Transcriber::Listener listener;
+    listener.end = [&](const whisper::Transcription& recording) {
+        files.transcripts.push_back(
             {.source = recording.info.source, .text = recording.text(), .error = recording.error});
     };
-    const whisper::TranscribeOptions options;
-    Transcriber transcriber(ctx, model, tokenizer, options, listener);
+    whisper::Transcriber transcriber(ctx, model, tokenizer, options, listener);
     for (const std::string& path : paths) {
         while (!transcriber.has_room()) transcriber.advance();
         Spectrum spectrum = spectrum_of(path, model.config.n_mels);
+        files.seconds += whisper::seconds_of(spectrum.mel.content_frames());
         transcriber.add({.source = path}, spectrum.error, std::move(spectrum.mel));
     }
     while (!transcriber.idle()) transcriber.advance();
-    return transcripts;
+    return files;
 }
 
 TranscriptCheck check_transcripts(const std::vector<Transcript>& references,

@@ -9,6 +9,8 @@
 #include "eval/transcripts.h"
 #include "eval/word_errors.h"
 #include "hub/any_model.h"
+#include "whisper/model/model.h"
+#include "whisper/transcribe/transcribe_options.h"
 
 namespace hark::models {
 
@@ -24,6 +26,15 @@ TensorCheck check_tensors(const AnyModel& model);
 std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
                                          const std::string& dtype,
                                          const std::vector<std::string>& paths);
+// The same with a model that has been read, and with options. `seconds` of audio are told.
+struct TranscribedFiles {
+    std::vector<Transcript> transcripts;
+    double seconds = 0;
+};
+TranscribedFiles transcribe_files(Context& ctx, const whisper::Model& model,
+                                  const whisper::Tokenizer& tokenizer,
+                                  const whisper::TranscribeOptions& options,
+                                  const std::vector<std::string>& paths);
 
 // The result of a comparison with references.
 struct TranscriptCheck {

@@ -28,15 +28,15 @@ std::vector<std::string> commands_of(const std::string& tool) {
 
 // Each tool and each command, as it is typed.
 std::vector<std::string> all_tools() {
-    std::vector<std::string> all = {"audio-decode",       "vad",          "mel",
-                                    "whisper-transcribe", "whisper-eval", "gpt-generate",
-                                    "gpt-eval",           "gpt-embed",    "gpt-tokenize",
-                                    "gpt-train",          "hark-serve",   "hark-doctor",
-                                    "hark-redact"};
+    std::vector<std::string> all = {
+        "audio-decode", "vad",         "mel",         "whisper-transcribe", "whisper-eval",
+        "gpt-generate", "gpt-eval",    "gpt-embed",   "gpt-tokenize",       "gpt-train",
+        "hark-serve",   "hark-advise", "hark-doctor", "hark-redact"};
     for (const std::string tool : {"hark-model", "hark-shard", "hark-trace"})
         for (const std::string& command : commands_of(tool)) all.push_back(tool + " " + command);
     for (const std::string& command : commands_of("hark")) {
-        if (command == "model" || command == "doctor" || command == "help") continue;
+        if (command == "model" || command == "advise" || command == "doctor" || command == "help")
+            continue;
         if (command != "plot") all.push_back("hark " + command);
     }
     for (const std::string& command : commands_of("hark plot"))

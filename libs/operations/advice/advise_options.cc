@@ -1,0 +1,135 @@
+#include "operations/advice/advise_options.h"
+
+#include <algorithm>
+
+#include "core/cores.h"
+#include "core/device_flag.h"
+#include "core/files.h"
+#include "core/ranges.h"
+#include "core/suggest.h"
+#include "operations/doctor/gpu.h"
+
+namespace hark::advice {
+namespace {
+
+constexpr int64_t kMostTokens = int64_t{1} << 20;
+constexpr int64_t kUsualTokens = 200;  // of an answer, as gpt-generate has it
+
+// The name in gpus.def of the GPU that CUDA counts as `index`, if the driver tells it.
+const KnownGpu* known_gpu(int index) {
+    const doctor::DriverReading driver = doctor::read_driver();
+    const auto i = static_cast<size_t>(index);
+    return i < driver.gpus.size() ? find_gpu(driver.gpus[i].name) : nullptr;
+}
+
+}  // namespace
+
+void AdviseOptions::flags(Flags& flags) {
+    flags.section("Model");
+    flags.add_name("model,m", model, "MODEL model: a name, or a path of its files or config.json")
+        .completes(Completes::model)
+        .own_variable()
+        .essential()
+        .details(
+            "Of a published model that is not installed (large-v3, gpt2, llama-3.1-8b) the shape "
+            "is "
+            "known.");
+    flags.section("Machine");
+    flags.add("gpu", gpu, "NAME GPU to predict for; without it, this machine is measured")
+        .suggests(gpu_names())
+        .essential()
+        .details(
+            "Its figures are shares of its data sheet; a wrong name lists those that are known.");
+    add_device(flags, device).essential().details("auto measures the first GPU, or else the CPU.");
+    flags.add("threads,t", threads, "N CPU threads; 0: all cores", 0, 4096)
+        .details(kThreadsDetails);
+    flags.section("Work");
+    flags.add("audio-hours", audio_hours, "N hours of audio that costs are of", 1e-3, 1e9)
+        .essential();
+    flags
+        .add("tokens-per-window", load.tokens_per_window,
+             "N tokens of text in a window of 30 s of audio", 1, 224)
+        .essential();
+    flags
+        .add("prompt-tokens", load.prompt_tokens, "N tokens of a language model's prompt", 1,
+             kMostTokens)
+        .essential();
+    flags
+        .add("max-tokens", load.max_tokens, "N most tokens per answer; 0: 200, or what fits", 0,
+             kMostTokens)
+        .essential();
+    flags.section("Costs");
+    flags.add_switch("compare", compare, "every known GPU, the cheapest first").essential();
+    flags.add_name("prices", prices, "FILE dollars per hour: lines such as 'h100 4.29'")
+        .completes(Completes::file)
+        .essential()
+        .details(
+            "What `hark lambda types` prints is taken too. Without it, prices are those of Lambda "
+            "on "
+            "a day that the report names.");
+    flags.section("Proof");
+    flags.add_switch("run", run, "run the default and the advised way on this machine")
+        .essential()
+        .details("Prints both speeds, and how many words change.");
+    flags.add_repeated("input", inputs, "FILE recording for --run, or prompts, one per line")
+        .completes(Completes::file)
+        .essential()
+        .details("May be given several times. Without it, those of the source tree's samples.");
+    flags.section("Report");
+    flags.add("format,f", format, {"text", "json"}, "FORMAT format of the report")
+        .own_variable()
+        .essential()
+        .details("json: an object, described in docs/advise.md.");
+}
+
+void AdviseOptions::check() const {
+    require_usage(!model.empty(), "--model is required");
+    gpu_index(device);  // checks the flag
+    require_usage(gpu.empty() || find_named_gpu(gpu) != nullptr, "--gpu: unknown GPU '", gpu, "'",
+                  did_you_mean(gpu, gpu_names()), "; known are ", joined(gpu_names()));
+    require_usage(gpu.empty() || device == "auto", "--gpu: contradicts --device ", device,
+                  "; leave one out");
+    require_usage(gpu.empty() || !run, "--run: runs on this machine; leave out --gpu");
+    require_usage(inputs.empty() || run, "--input: needs --run");
+    require_usage(gpu.empty() || threads == 0, "--threads: is for this machine; leave out --gpu");
+}
+
+Load AdviseOptions::load_of(const Shape& shape) const {
+    if (shape.is_whisper()) return load;
+    const int64_t positions = shape.gpt().n_positions;
+    const int64_t left = positions - load.prompt_tokens;
+    require(left > 0 && left >= load.max_tokens, shape.name(), ": has ", positions,
+            " positions, --prompt-tokens ", load.prompt_tokens, " and --max-tokens ",
+            load.max_tokens, " are more; give fewer");
+    Load whole = load;
+    if (whole.max_tokens == 0) whole.max_tokens = std::min(kUsualTokens, left);
+    return whole;
+}
+
+Prices AdviseOptions::price_list() const {
+    return prices.empty() ? stored_prices() : parse_prices(read_file_or_pipe(prices), prices);
+}
+
+Machine AdviseOptions::machine(Context* ctx, const Shape& shape, const Prices& price_list) const {
+    const KnownGpu* known = nullptr;
+    Machine machine;
+    if (!gpu.empty()) {
+        known = find_named_gpu(gpu);
+        machine = expected_machine(*known);
+    } else if (ctx->on_cuda()) {
+        machine = measured_gpu(*ctx);
+        known = known_gpu(ctx->device_index);
+        machine.cores = available_cores();
+    } else {
+        const Weights weights = shape.weights("auto", false);
+        machine = measured_cpu(ctx->threads, weights.of(Group::layers) + weights.of(Group::head) +
+                                                 weights.of(Group::experts));
+    }
+    if (!known) return machine;
+    machine.name = known->name;
+    machine.watts = known->watts;
+    machine.dollars_per_hour = price_list.of(known->name);
+    return machine;
+}
+
+}  // namespace hark::advice

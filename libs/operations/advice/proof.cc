@@ -1,0 +1,206 @@
+#include "operations/advice/proof.h"
+
+#include <chrono>
+#include <filesystem>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "eval/normalizer.h"
+#include "eval/word_errors.h"
+#include "gpt/engine/engine.h"
+#include "hub/verify.h"
+#include "kernels/runtime/backend.h"
+#include "operations/doctor/finding.h"
+
+namespace hark::advice {
+namespace {
+
+namespace fs = std::filesystem;
+
+using doctor::figure;
+
+constexpr size_t kMostPrompts = 64;  // of samples/, which are repeated
+
+double seconds_of(const std::function<void()>& work) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+fs::path samples() {
+    const fs::path folder = HARK_SOURCE_SAMPLES;
+    std::error_code failed;
+    require(fs::is_directory(folder, failed), "--run: no samples are installed; give --input FILE");
+    return folder;
+}
+
+// The sentences in the table of samples/, the last column.
+std::vector<std::string> sample_sentences() {
+    std::istringstream table(read_file(samples() / "transcripts.tsv"));
+    std::vector<std::string> sentences;
+    std::string line;
+    std::getline(table, line);  // the heading
+    while (std::getline(table, line)) {
+        const std::string text = line.substr(line.rfind('\t') + 1);
+        if (!text.empty()) sentences.push_back(text);
+    }
+    return sentences;
+}
+
+std::vector<std::string> sample_recordings() {
+    std::istringstream table(read_file(samples() / "transcripts.tsv"));
+    std::vector<std::string> paths;
+    std::string line;
+    std::getline(table, line);  // the heading
+    while (std::getline(table, line))
+        paths.push_back((samples() / line.substr(0, line.find('\t'))).string());
+    return paths;
+}
+
+std::vector<std::string> prompt_lines(const std::vector<std::string>& inputs) {
+    std::vector<std::string> prompts;
+    for (const std::string& input : inputs) {
+        std::istringstream lines(read_file_or_pipe(input));
+        for (std::string line; std::getline(lines, line);)
+            if (!line.empty()) prompts.push_back(line);
+    }
+    require(inputs.empty() || !prompts.empty(), inputs.empty() ? "" : inputs[0],
+            ": no lines to continue");
+    if (!prompts.empty()) return prompts;
+    const std::vector<std::string> sentences = sample_sentences();
+    for (size_t i = 0; i < kMostPrompts; ++i) prompts.push_back(sentences[i % sentences.size()]);
+    return prompts;
+}
+
+ProofRun run_whisper(Context& ctx, whisper::ModelFile& file, const Choice& choice,
+                     const std::vector<std::string>& paths, double& audio_seconds) {
+    const whisper::Model model =
+        whisper::read_model(file, precision_of(choice.type, ctx.device, file.stored_type()),
+                            ctx.arena.source(), ctx.threads);
+    const whisper::Tokenizer tokenizer = file.tokenizer();
+    whisper::TranscribeOptions options;
+    options.batch_size = choice.batch;
+    models::TranscribedFiles files;
+    ProofRun run{choice};
+    run.seconds = seconds_of(
+        [&] { files = models::transcribe_files(ctx, model, tokenizer, options, paths); });
+    for (const Transcript& transcript : files.transcripts) {
+        require(transcript.error.empty(), transcript.error);
+        run.texts.push_back(transcript.text);
+    }
+    audio_seconds = files.seconds;
+    run.speed = files.seconds / run.seconds;
+    return run;
+}
+
+ProofRun run_gpt(Context& ctx, const std::shared_ptr<gpt::ModelFile>& file, const Choice& choice,
+                 const std::vector<std::string>& prompts, const Load& load, double& tokens) {
+    ctx.batch_invariant = false;  // as gpt-generate without flags
+    const Precision precision = precision_of(choice.type, ctx.device, gpt::stored_type(*file));
+    const gpt::Model model = gpt::read_model(file, precision, ctx.arena.source(), ctx.threads);
+    const std::shared_ptr<const Tokenizer> tokenizer = file->tokenizer();
+    gpt::EngineOptions sizes;
+    sizes.max_sequences = choice.batch;
+    const int64_t positions = model.config.n_positions;
+    std::vector<std::vector<int32_t>> answers(prompts.size());
+    std::vector<std::vector<int32_t>> encoded;
+    for (const std::string& prompt : prompts) {
+        encoded.push_back(tokenizer->encode(prompt));
+        const int64_t length = std::ssize(encoded.back()) + load.max_tokens;
+        require(length <= positions, "--run: a prompt and --max-tokens ", load.max_tokens, " have ",
+                length, " tokens, the model has ", positions, " positions");
+        sizes.context = std::max(sizes.context, length);
+    }
+    gpt::Engine engine(ctx, model, std::min<int64_t>(tokenizer->vocab_size(), model.config.n_vocab),
+                       sizes);
+    ProofRun run{choice};
+    run.seconds = seconds_of([&] {
+        for (const std::vector<int32_t>& prompt : encoded) {
+            gpt::TextRequest request;
+            request.prompt = prompt;
+            request.sampler.temperature = 0;
+            request.max_tokens = load.max_tokens;
+            engine.add(std::move(request));
+        }
+        while (!engine.is_idle())
+            for (const gpt::EngineToken& token : engine.step()) {
+                require(token.error.empty(), token.error);
+                answers[token.id].push_back(token.sampled.token);
+            }
+    });
+    tokens = 0;
+    for (const std::vector<int32_t>& answer : answers) {
+        tokens += static_cast<double>(answer.size());
+        run.texts.push_back(tokenizer->decode(answer));
+    }
+    run.speed = tokens / run.seconds;
+    return run;
+}
+
+std::string run_text(const char* name, const Proof& proof, const ProofRun& run) {
+    return concat(name, run.choice.type == "auto" ? "" : concat(type_flag(run.choice.type), " "),
+                  proof.is_whisper ? "--batch-size " : "--max-sequences ", run.choice.batch, ": ",
+                  figure(run.seconds), " s, ", figure(run.speed),
+                  proof.is_whisper ? " times real time" : " tokens/s", "\n");
+}
+
+nlohmann::ordered_json run_json(const ProofRun& run) {
+    return {{"type", run.choice.type},
+            {"batch", run.choice.batch},
+            {"seconds", run.seconds},
+            {"speed", run.speed}};
+}
+
+}  // namespace
+
+Proof prove(Context& ctx, const models::AnyModel& model, const Analysis& analysis,
+            const std::vector<std::string>& inputs) {
+    require(analysis.standard.batch > 0, "--run: the model does not fit into memory");
+    Proof proof;
+    proof.is_whisper = model.whisper != nullptr;
+    const Choice choices[] = {analysis.standard, analysis.best_flags};
+    ProofRun* const runs[] = {&proof.standard, &proof.advised};
+    const std::vector<std::string> given = !proof.is_whisper ? prompt_lines(inputs)
+                                           : inputs.empty()  ? sample_recordings()
+                                                             : inputs;
+    // The file is kept by the language models that are read from it.
+    const std::shared_ptr<gpt::ModelFile> gpt(model.gpt.get(), [](gpt::ModelFile*) {});
+    for (size_t i = 0; i < 2; ++i)
+        *runs[i] = proof.is_whisper
+                       ? run_whisper(ctx, *model.whisper, choices[i], given, proof.amount)
+                       : run_gpt(ctx, gpt, choices[i], given, analysis.load, proof.amount);
+    proof.inputs = std::ssize(given);
+    for (size_t i = 0; i < proof.standard.texts.size(); ++i) {
+        const Comparison comparison = compare_words(normalize_basic(proof.standard.texts[i]),
+                                                    normalize_basic(proof.advised.texts[i]));
+        proof.words += comparison.counts.reference_words();
+        proof.changed += comparison.counts.words.errors();
+    }
+    return proof;
+}
+
+std::string proof_text(const Proof& proof) {
+    const std::string amount =
+        proof.is_whisper ? concat(proof.inputs, " recordings of ", figure(proof.amount), " s")
+                         : concat(proof.inputs, " prompts, ", figure(proof.amount), " tokens");
+    const std::string words = proof.changed == 0
+                                  ? concat("all ", proof.words, " words are the same")
+                                  : concat(proof.changed, " of ", proof.words, " words change");
+    return concat(
+        "run on this machine: ", amount, ", without loading\n",
+        run_text("default  ", proof, proof.standard), run_text("advised  ", proof, proof.advised),
+        figure(proof.standard.seconds / proof.advised.seconds), " times as fast; ", words, "\n");
+}
+
+nlohmann::ordered_json proof_json(const Proof& proof) {
+    return {{"inputs", proof.inputs},
+            {"amount", proof.amount},
+            {"default", run_json(proof.standard)},
+            {"advised", run_json(proof.advised)},
+            {"gain", proof.standard.seconds / proof.advised.seconds},
+            {"words", proof.words},
+            {"changed_words", proof.changed}};
+}
+
+}  // namespace hark::advice

@@ -1,0 +1,39 @@
+// Proves advice on this machine: the same recordings or prompts without flags and with those that
+// are advised; their speeds, and the words that change.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/context.h"
+#include "core/json.h"
+#include "hub/any_model.h"
+#include "operations/advice/advice.h"
+
+namespace hark::advice {
+
+struct ProofRun {
+    Choice choice;
+    double seconds = 0;  // without loading
+    double speed = 0;    // times real time, or tokens per second
+    std::vector<std::string> texts;
+};
+
+struct Proof {
+    ProofRun standard, advised;
+    bool is_whisper = false;
+    int64_t inputs = 0;  // recordings or prompts
+    double amount = 0;   // seconds of audio, or tokens
+    int64_t words = 0, changed = 0;
+};
+
+// Recordings are decoded and transcribed by the library, as `audio-decode | mel |
+// whisper-transcribe` would. `inputs`: recordings; or files whose lines are prompts. Empty: those
+// of samples/. Throws Error naming an input that cannot be read.
+Proof prove(Context& ctx, const models::AnyModel& model, const Analysis& analysis,
+            const std::vector<std::string>& inputs);
+
+std::string proof_text(const Proof& proof);
+nlohmann::ordered_json proof_json(const Proof& proof);
+
+}  // namespace hark::advice
