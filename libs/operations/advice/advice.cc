@@ -108,12 +108,15 @@ void advise_cores(Analysis& analysis) {
 }  // namespace
 
 Choice fastest_batch(const Analysis& analysis, const std::string& type) {
+    Choice choice{type, 0};
     double most = 0;
     for (const Prediction& one : analysis.predictions)
         if (one.type == type) most = std::max(most, one.speed);
     for (const Prediction& one : analysis.predictions)
-        if (one.type == type && one.speed >= kNearlyBest * most) return {type, one.batch};
-    return {type, 0};
+        if (one.type == type && one.speed >= kNearlyBest * most &&
+            (choice.batch == 0 || one.batch == analysis.standard.batch))
+            choice.batch = one.batch;
+    return choice;
 }
 
 const Prediction* Analysis::find(const Choice& choice) const {

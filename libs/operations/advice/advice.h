@@ -34,7 +34,8 @@ struct Analysis {
     const Prediction& of(const Choice& choice) const;    // throws Error if there is none
 };
 
-// The smallest batch of a type that is nearly as fast as its fastest; batch 0: it does not fit.
+// The default batch, or else the smallest one, that is nearly as fast as the type's fastest; batch
+// 0: the type does not fit.
 Choice fastest_batch(const Analysis& analysis, const std::string& type);
 
 Analysis analyse(const Machine& machine, const Shape& shape, const Load& load);

@@ -25,25 +25,25 @@ const KnownGpu* known_gpu(int index) {
 }  // namespace
 
 void AdviseOptions::flags(Flags& flags) {
-    flags.section("Model");
-    flags.add_name("model,m", model, "MODEL model: a name, or a path of its files or config.json")
+    flags.section("Model and machine");
+    flags.add_name("model,m", model, "MODEL name or path of a model, or of its config.json")
         .completes(Completes::model)
         .own_variable()
         .essential()
         .details(
-            "Of a published model that is not installed (large-v3, gpt2, llama-3.1-8b) the shape "
+            "Of published models that are not installed (large-v3, gpt2, llama-3.1-8b) the shape "
             "is "
             "known.");
-    flags.section("Machine");
-    flags.add("gpu", gpu, "NAME GPU to predict for; without it, this machine is measured")
+    flags.add("gpu", gpu, "NAME GPU to predict for instead of this machine")
         .suggests(gpu_names())
         .essential()
         .details(
-            "Its figures are shares of its data sheet; a wrong name lists those that are known.");
+            "Its figures are shares of its data sheet; a wrong name lists those that are known. "
+            "--device and --threads, which are this machine's, then have no effect.");
     add_device(flags, device).essential().details("auto measures the first GPU, or else the CPU.");
     flags.add("threads,t", threads, "N CPU threads; 0: all cores", 0, 4096)
         .details(kThreadsDetails);
-    flags.section("Work");
+    flags.section("Work and costs");
     flags.add("audio-hours", audio_hours, "N hours of audio that costs are of", 1e-3, 1e9)
         .essential();
     flags
@@ -58,24 +58,21 @@ void AdviseOptions::flags(Flags& flags) {
         .add("max-tokens", load.max_tokens, "N most tokens per answer; 0: 200, or what fits", 0,
              kMostTokens)
         .essential();
-    flags.section("Costs");
     flags.add_switch("compare", compare, "every known GPU, the cheapest first").essential();
     flags.add_name("prices", prices, "FILE dollars per hour: lines such as 'h100 4.29'")
         .completes(Completes::file)
         .essential()
         .details(
-            "What `hark lambda types` prints is taken too. Without it, prices are those of Lambda "
-            "on "
-            "a day that the report names.");
-    flags.section("Proof");
-    flags.add_switch("run", run, "run the default and the advised way on this machine")
+            "What `hark lambda types` prints is taken too. Without it, prices are Lambda's of the "
+            "day that the report names.");
+    flags.section("Proof and report");
+    flags.add_switch("run", run, "run the default and the advised way here")
         .essential()
         .details("Prints both speeds, and how many words change.");
     flags.add_repeated("input", inputs, "FILE recording for --run, or prompts, one per line")
         .completes(Completes::file)
         .essential()
         .details("May be given several times. Without it, those of the source tree's samples.");
-    flags.section("Report");
     flags.add("format,f", format, {"text", "json"}, "FORMAT format of the report")
         .own_variable()
         .essential()
@@ -87,11 +84,8 @@ void AdviseOptions::check() const {
     gpu_index(device);  // checks the flag
     require_usage(gpu.empty() || find_named_gpu(gpu) != nullptr, "--gpu: unknown GPU '", gpu, "'",
                   did_you_mean(gpu, gpu_names()), "; known are ", joined(gpu_names()));
-    require_usage(gpu.empty() || device == "auto", "--gpu: contradicts --device ", device,
-                  "; leave one out");
     require_usage(gpu.empty() || !run, "--run: runs on this machine; leave out --gpu");
     require_usage(inputs.empty() || run, "--input: needs --run");
-    require_usage(gpu.empty() || threads == 0, "--threads: is for this machine; leave out --gpu");
 }
 
 Load AdviseOptions::load_of(const Shape& shape) const {

@@ -20,14 +20,15 @@ struct ProofRun {
 };
 
 struct Proof {
-    ProofRun standard, advised;
+    ProofRun standard, advised;  // advised.choice.batch 0: no flag was advised
     bool is_whisper = false;
     int64_t inputs = 0;  // recordings or prompts
     double amount = 0;   // seconds of audio, or tokens
     int64_t words = 0, changed = 0;
 };
 
-// Recordings are decoded and transcribed by the library, as `audio-decode | mel |
+// Each way is run once, in turn, and a second time if that took less than 20 s; the quicker one
+// counts. Recordings are decoded and transcribed by the library, as `audio-decode | mel |
 // whisper-transcribe` would. `inputs`: recordings; or files whose lines are prompts. Empty: those
 // of samples/. Throws Error naming an input that cannot be read.
 Proof prove(Context& ctx, const models::AnyModel& model, const Analysis& analysis,

@@ -16,8 +16,16 @@ using doctor::size_text;
 constexpr double kTokens = 1e6;      // that costs of language models are of
 constexpr double kShownShare = 0.1;  // of a time: smaller second reasons are left out
 
-// Columns of text, two spaces between them.
-std::string table(const std::vector<std::vector<std::string>>& rows) {
+// Columns of text, two spaces between them. Columns that have no value are left out.
+std::string table(std::vector<std::vector<std::string>> rows) {
+    for (size_t i = rows.front().size(); i-- > 0;) {
+        const bool has_value = std::any_of(rows.begin() + 1, rows.end(), [&](const auto& row) {
+            return !row[i].empty() && row[i] != "-";
+        });
+        if (!has_value)
+            for (std::vector<std::string>& row : rows)
+                row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
+    }
     std::vector<size_t> widths(rows.front().size());
     for (const std::vector<std::string>& row : rows)
         for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
