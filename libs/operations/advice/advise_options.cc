@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/ranges.h"
 #include "core/suggest.h"
+#include "kernels/runtime/backend.h"
 #include "operations/doctor/gpu.h"
 
 namespace hark::advice {
