@@ -57,7 +57,7 @@ struct TwoRows {
     }
 };
 
-__device__ uint32_t pair(float low, float high) {
+__device__ inline uint32_t pair(float low, float high) {
     const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
     return *reinterpret_cast<const uint32_t*>(&both);
 }
