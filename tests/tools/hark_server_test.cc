@@ -59,7 +59,7 @@ TEST(TranscribeByServer, PrintsWhatThePipePrints) {
           sample("train.wav") + "--vad --temperature 0.2 --initial-prompt 'A; train' -l auto"})
         expect_equal_runs(local + words, served + words);
     // The only Whisper model in the server's memory; a name that is not listed.
-    for (const std::string& model : {"", "--model whisper-demo "})
+    for (const std::string model : {"", "--model whisper-demo "})
         expect_equal_runs(local + sample("sea.wav"),
                           "hark transcribe " + model + sample("sea.wav") + asked().flag());
     expect_equal_runs(local + "-", served + "-", read_text(samples_dir() / "hat.wav"));
