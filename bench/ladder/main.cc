@@ -20,8 +20,7 @@ constexpr double kSlowUs = 2000;  // above it a form is not repeated in a graph
 struct Work {
     const char* what;
     std::string shape;
-    double flops, bytes;            // that it must do and move at least
-    Dtype product;                  // whose limit holds for its products
+    double flops, bytes;            // of bf16 that it must do, and that it must move, at least
     double tolerance;               // of the error
     std::function<double()> error;  // of the result that lies in memory
 };
@@ -66,8 +65,8 @@ bool climb(Context& ctx, const Work& work, const Tensor& result, const std::vect
                       << error << ", expected " << work.tolerance << " at most\n";
         right = right && is_right;
         const double us = time_of(ctx, rung.launch);
-        const double product = work.product == Dtype::bf16 ? limits.bf16 : limits.f32;
-        const double least = std::max(work.flops * 1e-6 / product, work.bytes * 1e-6 / limits.copy);
+        const double of_products = work.flops > 0 ? work.flops * 1e-6 / limits.bf16 : 0;
+        const double least = std::max(of_products, work.bytes * 1e-6 / limits.copy);
         std::printf("%s\t%s\t%s\t%.1f\t%.2f\t%.3f\t%.4f\t", work.what, rung.name,
                     work.shape.c_str(), us, work.flops / us * 1e-6, work.bytes / us * 1e-6,
                     least / us);
@@ -90,10 +89,10 @@ bool climb_product(Context& ctx) {
     const Tensor y = ctx.arena.tensor(Dtype::bf16, {m, n});
     const std::vector<float> xs = values_of(ctx, x), ws = values_of(ctx, w);
     const auto error = [&] { return product_error(values_of(ctx, y), xs, ws, n, k); };
-    return climb(ctx,
-                 {"product", concat(m, "x", k, "x", n), 2.0 * m * n * k, bytes_of({x, w, y}),
-                  Dtype::bf16, 4e-3, error},
-                 y, product_rungs({at<Bf16>(y), at<Bf16>(x), at<Bf16>(w), m, n, k}));
+    return climb(
+        ctx,
+        {"product", concat(m, "x", k, "x", n), 2.0 * m * n * k, bytes_of({x, w, y}), 4e-3, error},
+        y, product_rungs({at<Bf16>(y), at<Bf16>(x), at<Bf16>(w), m, n, k}));
 }
 
 bool climb_attention(Context& ctx) {
@@ -105,13 +104,12 @@ bool climb_attention(Context& ctx) {
     const Tensor scores = ctx.arena.tensor(Dtype::f32, {heads, t, t});
     const std::vector<float> qs = values_of(ctx, q), ks = values_of(ctx, k), vs = values_of(ctx, v);
     const auto error = [&] { return attention_error(values_of(ctx, out), qs, ks, vs, t); };
-    return climb(
-        ctx,
-        {"attention", concat("H", heads, " T", t, " D", kHeadSize), 4.0 * heads * t * t * kHeadSize,
-         bytes_of({q, k, v, out}), Dtype::bf16, 1e-2, error},
-        out,
-        attention_rungs(
-            {at<Bf16>(out), at<Bf16>(q), at<Bf16>(k), at<Bf16>(v), at<float>(scores), heads, t}));
+    return climb(ctx,
+                 {"attention", concat("H", heads, " T", t, " D", kHeadSize),
+                  4.0 * heads * t * t * kHeadSize, bytes_of({q, k, v, out}), 1e-2, error},
+                 out,
+                 attention_rungs({at<Bf16>(out), at<Bf16>(q), at<Bf16>(k), at<Bf16>(v),
+                                  at<float>(scores), heads, t}));
 }
 
 bool climb_norm(Context& ctx) {
@@ -123,9 +121,8 @@ bool climb_norm(Context& ctx) {
     const Tensor b = random_tensor(ctx, Dtype::f32, {kNormWidth});
     const std::vector<float> xs = values_of(ctx, x), ws = values_of(ctx, w), bs = values_of(ctx, b);
     const auto error = [&] { return norm_error(values_of(ctx, y), xs, ws, bs); };
-    return climb(
-        ctx, {"norm", concat(rows, "x", kNormWidth), 0, bytes_of({x, y}), Dtype::f32, 4e-3, error},
-        y, norm_rungs({at<Bf16>(y), at<Bf16>(x), at<float>(w), at<float>(b), rows}));
+    return climb(ctx, {"norm", concat(rows, "x", kNormWidth), 0, bytes_of({x, y}), 4e-3, error}, y,
+                 norm_rungs({at<Bf16>(y), at<Bf16>(x), at<float>(w), at<float>(b), rows}));
 }
 
 bool climb_softmax(Context& ctx) {
@@ -135,10 +132,9 @@ bool climb_softmax(Context& ctx) {
     const Tensor y = ctx.arena.tensor(Dtype::f32, {rows, kSoftmaxWidth});
     const std::vector<float> xs = values_of(ctx, x);
     const auto error = [&] { return softmax_error(values_of(ctx, y), xs); };
-    return climb(
-        ctx,
-        {"softmax", concat(rows, "x", kSoftmaxWidth), 0, bytes_of({x, y}), Dtype::f32, 1e-5, error},
-        y, softmax_rungs({at<float>(y), at<float>(x), rows}));
+    return climb(ctx,
+                 {"softmax", concat(rows, "x", kSoftmaxWidth), 0, bytes_of({x, y}), 1e-5, error}, y,
+                 softmax_rungs({at<float>(y), at<float>(x), rows}));
 }
 
 // Our frames are computed in double, cuFFT's in float32: the error is the difference of the two.
@@ -159,19 +155,19 @@ bool climb_mel(Context& ctx) {
     CufftMel peer(at<float>(filters), n_mels, count);
     const MelFrames ours(n_mels, &ctx);
     std::vector<float> expected(static_cast<size_t>(count * n_mels));
-    const std::vector<float> heard = values_of(ctx, samples);
+    const std::vector<float> on_host = values_of(ctx, samples);
     const MelFrames on_cpu(n_mels);
-    on_cpu(expected.data(), heard.data(), count);
+    on_cpu(expected.data(), on_host.data(), count);
     const auto error = [&] { return largest_difference(values_of(ctx, frames), expected); };
     const std::vector<Rung> rungs = {
         {"cuFFT, float32", 1,
          [&](cudaStream_t s) { peer.launch(at<float>(frames), at<float>(samples), s); }},
         {"ours, double", 1,
          [&](cudaStream_t) { ours.launch(at<float>(frames), at<float>(samples), count); }}};
-    return climb(ctx,
-                 {"mel", concat(count, " frames of ", n_mels), 0, bytes_of({samples, frames}),
-                  Dtype::f32, 1e-3, error},
-                 frames, rungs);
+    return climb(
+        ctx,
+        {"mel", concat(count, " frames of ", n_mels), 0, bytes_of({samples, frames}), 1e-3, error},
+        frames, rungs);
 }
 
 bool run() {
