@@ -130,7 +130,8 @@ TEST_F(TraceTest, WhatIsNoProfileIsRefused) {
     EXPECT_NE(error({mel, write("b", process_lines(8, "mel", "c"))}).find("clocks differ"),
               std::string::npos);
     for (const std::string line :
-         {"nonsense\n[\n", "1,\n", R"({"name":"a"},)", R"({"name":"a","ph":"X","pid":1,"tid":1},)"})
+         {"nonsense\n[\n", "1,\n", R"({"name":"a","ph":"M","pid":1e300,"tid":1},)",
+          R"({"name":"a"},)", R"({"name":"a","ph":"X","pid":1,"tid":1},)"})
         EXPECT_NE(error({write("c", line)}).find("c: line "), std::string::npos) << line;
     EXPECT_NE(error({folder.path() / "none"}).find("none"), std::string::npos);
 }

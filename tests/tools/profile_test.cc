@@ -165,21 +165,29 @@ TEST(Profile, OfACommandIsOneFile) {
     EXPECT_EQ(std::distance(fs::directory_iterator(p), fs::directory_iterator()), 1);
 }
 
-TEST(Profile, OfABatchHasAllItsProcesses) {
+// On a machine with a GPU that is too hot.
+TEST(Profile, OfABatchHasAllItsProcessesAndTheGpu) {
     Folder folder;
     folder.copy("key.wav", "in/a.wav");
     folder.copy("hat.wav", "in/b.wav");
     const std::string p = folder.path().string() + "/";
-    const ProcessResult run =
-        script("batch.sh", "-o " + p + "out " + p + "in" + kDemoFlags + " --shard 1 --profile " +
-                               p + "trace --metrics " + p + "hark.prom");
+    const ProcessResult run = run_shell(
+        "LD_LIBRARY_PATH='" + (build_dir() / "tests/fake_nvml").string() +
+        "'${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} FAKE_NVML=hot '" +
+        (source_dir() / "pipelines/batch.sh").string() + "' -o " + p + "out " + p + "in" +
+        kDemoFlags + " --device cpu --shard 1 --profile " + p + "trace --metrics " + p + "m.prom");
     ASSERT_EQ(run.exit_code, 0) << run.err;
+    expect_contains(run.err, "; whisper-transcribe bound the run, ");
+    expect_contains(run.err, "gpu 0: busy 90.0%, throttled 100.0% (heat), 400 W");
+    expect_contains(run.err, " J per hour of audio\n");
     const Trace trace(read_text(p + "trace"));
-    EXPECT_EQ(trace.tools.size(), 4u);  // audio-decode twice
+    EXPECT_EQ(trace.tools.size(), 5u);  // audio-decode twice, and what watches the GPU
     expect_nesting(trace);
     expect_flow(trace, p + "in/a.wav", "audio-decode", "whisper-transcribe");
     expect_flow(trace, p + "in/b.wav", "audio-decode", "whisper-transcribe");
-    EXPECT_NE(read_text(p + "hark.prom").find("state=\"done\"} 2\n"), std::string::npos);
+    const std::string metrics = read_text(p + "m.prom");
+    expect_contains(metrics, "state=\"done\"} 2\n");
+    expect_contains(metrics, "\nhark_gpu_energy_joules_total ");
 }
 
 TEST(Profile, OfAKilledToolCanBeRead) {

@@ -131,6 +131,7 @@ void TrainRun::begin() {
 }
 
 void TrainRun::note_train_memory() {
+    if (!is_measured()) return;
     const TrainMemory memory = train_memory(ctx_, mesh_, initial_.config, options_, matrices_);
     add_memory("weights", memory.weights);
     add_memory("gradients", memory.gradients);

@@ -76,7 +76,9 @@ void add_sample(const TraceEvent& event, std::vector<GpuSum>& gpus) {
                             [&](const GpuSum& one) { return one.name == event.name; });
     if (gpu == gpus.end()) gpu = gpus.insert(gpu, {event.name});
     const auto value = [&](const char* key) { return number_or_zero(event.json["args"], key); };
-    const auto limits = static_cast<uint64_t>(value("limits")) & kThrottles;
+    constexpr double kMostLimits = 1 << 30;  // of known bits
+    const auto limits =
+        static_cast<uint64_t>(std::clamp(value("limits"), 0.0, kMostLimits)) & kThrottles;
     if (gpu->samples == 0) gpu->first_joules = value("joules");
     gpu->last_joules = value("joules");
     ++gpu->samples;

@@ -25,6 +25,13 @@ double number_of(const Json& event, const char* key, const std::string& where) {
     return found->get<double>();
 }
 
+int64_t integer_of(const Json& event, const char* key, const std::string& where) {
+    const auto found = event.find(key);
+    require(found != event.end() && found->is_number_integer(), where,
+            ": expected a whole number '", key, "'");
+    return found->get<int64_t>();
+}
+
 std::string text_of(const Json& event, const char* key, const std::string& where) {
     const auto found = event.find(key);
     require(found != event.end() && found->is_string(), where, ": expected a text '", key, "'");
@@ -36,8 +43,8 @@ TraceEvent event_of(Json json, const std::string& where) {
     TraceEvent event;
     event.phase = text_of(json, "ph", where);
     event.name = text_of(json, "name", where);
-    event.pid = static_cast<int64_t>(number_of(json, "pid", where));
-    event.tid = static_cast<int64_t>(number_of(json, "tid", where));
+    event.pid = integer_of(json, "pid", where);
+    event.tid = integer_of(json, "tid", where);
     if (event.phase != "M") event.ts = number_of(json, "ts", where);
     if (event.is_step()) event.id = text_of(json, "id", where);
     if (event.is_span()) {
@@ -79,7 +86,9 @@ TraceFiles::TraceFiles(std::vector<std::string> paths) : paths_(std::move(paths)
     for (const std::string& path : paths_)
         for_each_event(path, nullptr, [&](const TraceEvent& event) {
             if (event.phase != "M" || event.name != "clock") return;
-            const std::string boot = text_of(event.json["args"], "boot", path);
+            const auto args = event.json.find("args");
+            require(args != event.json.end(), path, ": expected 'args' of the clock");
+            const std::string boot = text_of(*args, "boot", path);
             if (first_path.empty()) first_boot = boot, first_path = path;
             require(boot == first_boot, path,
                     ": of another machine, or before a restart of it (got ", boot, ", expected ",
