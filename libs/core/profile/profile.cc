@@ -53,14 +53,22 @@ struct Output {
     std::string tool;
     int reason = 0;  // errno of the first write that failed
     std::atomic<bool> is_open{false};
-    std::set<int> named;  // tids whose stage is in the file
+    std::set<int> named;      // tids whose stage is in the file
+    bool has_header = false;  // of this process
 
+    // Not before the first events: each process that a launcher has started empties the file.
+    std::string header() const {
+        struct stat info {};
+        const bool is_first = ::fstat(fd, &info) != 0 || info.st_size == 0;
+        return (is_first ? "[\n" : "") + trace_process(tool);
+    }
     bool is_new(int tid) {
         const std::lock_guard lock(mutex);
         return named.insert(tid).second;
     }
-    void write(const std::string& text) {
+    void write(std::string text) {
         const std::lock_guard lock(mutex);
+        if (fd >= 0 && !std::exchange(has_header, true)) text = header() + text;
         // One call per text: the processes of a run append to one file.
         for (size_t at = 0; at < text.size() && fd >= 0 && reason == 0;) {
             const ssize_t put = ::write(fd, text.data() + at, text.size() - at);
@@ -220,7 +228,7 @@ void after_fork_in_child() {
     all.ended.clear();
     all.busiest_ended = 0;
     all.output.named.clear();
-    if (all.output.is_open) all.output.write(trace_process(all.output.tool));
+    all.output.has_header = false;
 }
 
 }  // namespace
@@ -305,7 +313,7 @@ ProfileFile::ProfileFile(const std::string& path, const std::string& tool) : pat
     output.tool = tool;
     output.reason = 0;
     output.named.clear();
-    output.write(concat("[\n", trace_process(tool)));
+    output.has_header = false;
     output.is_open = true;
 }
 
@@ -319,6 +327,7 @@ ProfileFile::~ProfileFile() {
 
 void ProfileFile::finish() {
     flush_profile();
+    registry().output.write("");
     const int reason = registry().output.reason;
     require(reason == 0, path_, ": cannot write: ", std::strerror(reason));
 }

@@ -23,6 +23,12 @@ class SilentRank {
     Console& console_;
 };
 
+// The first rank tells of the run: --stats and --metrics.
+void tell_nothing(Console& console) {
+    console.stats = false;
+    console.metrics.clear();
+}
+
 // The links of one of `size` ranks; none in the process that has started them, once they have
 // ended.
 std::unique_ptr<Transport> started_ranks(int size, Console& console) {
@@ -48,14 +54,14 @@ void with_links(int64_t gpus, Console& console,
     if (gpus > 1) {
         links = started_ranks(static_cast<int>(gpus), console);
         if (!links) {
-            console.stats = false;  // the first rank has told of the run
-            console.metrics.clear();
+            tell_nothing(console);
             return;
         }
     }
     if (!links) return body(nullptr);
     const int rank = links->rank();
     const SilentRank silent(console, rank);
+    if (rank > 0) tell_nothing(console);
     try {
         body(std::move(links));
     } catch (const UsageError&) {
