@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "core/files.h"
 #include "hub/describe.h"
 #include "kernels/runtime/backend.h"
 #include "operations/advice/advise_options.h"
@@ -15,23 +16,22 @@ using namespace hark;
 
 void run(const advice::AdviseOptions& options, Console& console) {
     options.check();
+    for (const std::string& input : options.inputs) OpenFile{input};  // a wrong one fails first
     const advice::Shape shape = advice::find_shape(options.model);
+    models::AnyModel model;
+    if (options.run) model = models::open_any_model(models::find_any_model(options.model));
     const advice::Prices prices = options.price_list();
+    const advice::Load load = options.load_of(shape);
     ComputeOptions compute;
     compute.device = options.device;
     compute.threads = options.threads;
     const std::unique_ptr<Context> ctx(options.gpu.empty() ? new Context(compute.context(console))
                                                            : nullptr);
     const advice::Machine machine = options.machine(ctx.get(), shape, prices);
-    const advice::Load load = options.load_of(shape);
     advice::Report report{shape, advice::analyse(machine, shape, load), options.audio_hours,
                           prices.source};
     if (options.compare) report.offers = advice::compare(shape, load, prices);
-    if (options.run) {
-        const models::AnyModel model =
-            models::open_any_model(models::find_any_model(options.model));
-        report.proof = advice::prove(*ctx, model, report.analysis, options.inputs);
-    }
+    if (options.run) report.proof = advice::prove(*ctx, model, report.analysis, options.inputs);
     std::cout << (options.format == "json"
                       ? advice::as_json(report).dump(2, ' ', false, models::kReplace) + "\n"
                       : advice::as_text(report));

@@ -48,6 +48,7 @@ TEST(Network, NoToolOpensASocketButThoseForIt) {
         "echo '{\"text\":\"Hello you.\"}' | gpt-eval --model demo --threads 1",
         "echo Hello | gpt-embed --model demo --threads 1",
         quoted(arguments_for(run, {"--steps", "1", "--warmup", "0"})),
+        "hark-advise --model turbo --gpu h100 --compare",
         "hark-model list",
         "hark-model verify whisper-demo",
         "hark --help"};

@@ -75,9 +75,10 @@ void advise_single_text(Analysis& analysis) {
 void advise_windows(Analysis& analysis) {
     const Prediction* alone = analysis.find({"auto", 1});
     if (!alone || analysis.standard.batch < 2) return;
-    analysis.advice.push_back({concat("--windows independent, for one recording alone: ",
-                                      analysis.standard.batch, " windows at once"),
-                               analysis.of(analysis.standard).speed / alone->speed});
+    analysis.advice.push_back(
+        {concat("--windows independent, for one recording alone: ", analysis.standard.batch,
+                " windows at once; its words may differ"),
+         analysis.of(analysis.standard).speed / alone->speed});
 }
 
 void advise_turbo(Analysis& analysis, const Shape& shape) {

@@ -84,8 +84,9 @@ std::optional<Shape> published_shape(const std::string& name) {
     if (const gpt::PublishedShape* shape = gpt::find_shape(shape_name(name)))
         return Shape(name, gpt::parse_config(shape->config, shape->name));
     const std::string size = whisper_size(name);
-    if (size.empty() || size == "large-v1" || size.starts_with("distil")) return {};
-    return Shape(name, whisper::official_config(size));
+    if (size.empty() || size.starts_with("distil")) return {};
+    // large-v1 has large-v2's shape.
+    return Shape(name, whisper::official_config(size == "large-v1" ? "large-v2" : size));
 }
 
 Shape shape_of_config(const fs::path& path) {
