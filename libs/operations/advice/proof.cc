@@ -189,8 +189,11 @@ Proof prove(Context& ctx, const models::AnyModel& model, const Analysis& analysi
 
 std::string proof_text(const Proof& proof) {
     const std::string amount =
-        proof.is_whisper ? concat(proof.inputs, " recordings of ", figure(proof.amount), " s")
-                         : concat(proof.inputs, " prompts, ", figure(proof.amount), " tokens");
+        proof.is_whisper
+            ? concat(proof.inputs, proof.inputs == 1 ? " recording of " : " recordings of ",
+                     figure(proof.amount), " s")
+            : concat(proof.inputs, proof.inputs == 1 ? " prompt, " : " prompts, ",
+                     figure(proof.amount), " tokens");
     const std::string before = concat("run on this machine: ", amount, ", without loading\n",
                                       run_text("default  ", proof, proof.standard));
     if (proof.advised.choice.batch == 0) return before + "advised  no flags\n";
