@@ -7,12 +7,25 @@ foreach(command transcribe live ask summarize batch train plot plot-transcript p
     if(EXISTS ${CMAKE_SOURCE_DIR}/pipelines/${command}.sh)
         install(PROGRAMS pipelines/${command}.sh DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark
             RENAME ${command})
+        list(APPEND links pipelines/${command}.sh ${command})
     endif()
 endforeach()
-install(FILES pipelines/fetch.sh pipelines/flags.sh pipelines/generate.sh pipelines/help.sh pipelines/measures.sh
-    pipelines/outputs.sh
-    pipelines/recordings.sh pipelines/server.sh pipelines/shards.sh pipelines/plot-transcript.awk DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
+set(parts fetch.sh flags.sh generate.sh help.sh measures.sh outputs.sh recordings.sh server.sh shards.sh
+    plot-transcript.awk)
+foreach(part ${parts})
+    install(FILES pipelines/${part} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
+    list(APPEND links pipelines/${part} ${part})
+endforeach()
 install(DIRECTORY pipelines/cloud DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/hark)
+# A package's hark does not look for scripts in the source tree, and its man pages are of these too.
+if(HARK_PACKAGE)
+    list(APPEND links pipelines/cloud cloud)
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/hark)
+    while(links)
+        list(POP_FRONT links script name)
+        file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${script} ${CMAKE_BINARY_DIR}/libexec/hark/${name} SYMBOLIC)
+    endwhile()
+endif()
 install(DIRECTORY models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/models COMPONENT models)
 install(DIRECTORY presets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/hark/presets)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)

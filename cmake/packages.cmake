@@ -39,7 +39,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_COMPRESSION_TYPE gzip)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 # hark_package(COMPONENT NAME SECTION DESCRIPTION FIELD VALUE...)
@@ -61,28 +61,28 @@ endfunction()
 
 set(CPACK_COMPONENTS_ALL)
 hark_package(tools hark sound "speech to text to language model, as small Unix tools
- hark writes down what is said in recordings, with Whisper, and passes the
- text on to a language model: one command, or tools joined by pipes."
+hark writes down what is said in recordings, with Whisper, and passes the
+text on to a language model: one command, or tools joined by pipes."
     PACKAGE_SHLIBDEPS ON
-    PACKAGE_DEPENDS "bash, curl, jq"
+    PACKAGE_DEPENDS "curl, jq"
     PACKAGE_RECOMMENDS "hark-models-demo"
     PACKAGE_SUGGESTS "hark-cuda, hark-doc, ffmpeg, gnuplot-nox, parallel")
 if(TARGET hark_cuda)
     string(REPLACE . - cuda_dashed ${HARK_CUDA_VERSION})
     # Debian has no cuBLAS of this version: it comes from NVIDIA's packages or installer.
     hark_package(cuda hark-cuda contrib/sound "speech to text to language model (NVIDIA GPUs)
- The library by which hark's tools compute on an NVIDIA GPU. It needs a driver
- of version ${HARK_CUDA_DRIVER} or newer and the library cuBLASLt of CUDA ${HARK_CUDA_VERSION}, which is in
- NVIDIA's package libcublas-${cuda_dashed}."
+The library by which hark's tools compute on an NVIDIA GPU. It needs a driver
+of version ${HARK_CUDA_DRIVER} or newer and the library cuBLASLt of CUDA ${HARK_CUDA_VERSION}, which is in
+NVIDIA's package libcublas-${cuda_dashed}."
         PACKAGE_SHLIBDEPS OFF
         PACKAGE_DEPENDS "hark (= ${PROJECT_VERSION}), libc6 (>= 2.34), libgcc-s1 (>= 3.0), libstdc++6 (>= 12)"
         PACKAGE_RECOMMENDS "libcublas-${cuda_dashed}")
 endif()
 hark_package(models hark-models-demo sound "speech to text to language model (toy models)
- Two small models to try hark's tools with: they understand synthetic voices
- only. Models for people's voices are fetched by hark model get."
+Two small models to try hark's tools with: they understand synthetic voices
+only. Models for people's voices are fetched by hark model get."
     PACKAGE_ARCHITECTURE all)
 hark_package(doc hark-doc doc "speech to text to language model (documents)
- How hark's tools, formats, models and kernels work."
+How hark's tools, formats, models and kernels work."
     PACKAGE_ARCHITECTURE all)
 include(CPack)

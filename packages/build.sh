@@ -37,7 +37,7 @@ cd "$here/.."
 . pipelines/packages.sh
 install_packages $hark_packages git dpkg-dev file
 SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)"
-export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
+export SOURCE_DATE_EPOCH TZ=UTC
 jobs="${HARK_JOBS:-$(nproc)}"
 
 cmake --preset cpu -B "$build" -DHARK_PACKAGE=ON -DHARK_BUILD_TESTS=OFF -DHARK_MPI=OFF \

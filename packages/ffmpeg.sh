@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# ffmpeg.sh DIR [CONFIGURE_OPTION...]: builds FFmpeg's libraries from Debian's source of the version that hark is
-# built with, into DIR, with the demuxers and decoders of libs/audio/libav_allowed.cc and nothing else: small,
-# without the libraries that Debian's load, and under the LGPL. Options go to configure, for another processor.
-# Needs root or sudo for missing packages, and a source list of Debian, from which the source is fetched.
+# ffmpeg.sh DIR: builds FFmpeg's libraries from Debian's source of the version that hark is built with, into DIR,
+# with the demuxers and decoders of libs/audio/libav_allowed.cc and nothing else: small, without the libraries that
+# Debian's load, and under the LGPL. What is there already is kept. Needs root or sudo for missing packages, and a
+# source list of Debian, from which the source is fetched.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 mkdir -p "$1"
 dir="$(realpath "$1")"
-shift
 . "$here/../pipelines/packages.sh"
 install_packages dpkg-dev make gcc nasm zlib1g-dev libavformat-dev
 version="$(dpkg-query -W -f '${source:Version}\n' libavformat-dev | head -n 1)"
 origin="$(printf 'ffmpeg\t%s\tffmpeg %s' "$version" "$version")"
-allowed="$(cksum < "$here/../libs/audio/libav_allowed.cc") $(cksum < "$0") $*"
+allowed="$(cksum < "$here/../libs/audio/libav_allowed.cc") $(cksum < "$0")"
 if [ "$(cat "$dir/made" 2> /dev/null)" = "$origin $allowed" ]; then
     exit
 fi
@@ -52,7 +51,7 @@ cd "$work"/source/ffmpeg-*/
 ./configure --prefix=/ffmpeg --libdir=/ffmpeg/lib --enable-shared --disable-static --disable-everything \
     --disable-autodetect --enable-zlib --disable-network --disable-programs --disable-doc --disable-debug \
     --disable-avdevice --disable-avfilter --disable-swscale --disable-postproc --enable-parsers \
-    --enable-demuxer="$formats" --enable-decoder="$codecs" "$@" > "$work/configure.log" || {
+    --enable-demuxer="$formats" --enable-decoder="$codecs" > "$work/configure.log" || {
     tail -n 20 "$work/configure.log" >&2
     exit 1
 }

@@ -30,7 +30,8 @@ if [ -n "$cuda" ]; then
         \( -name EULA.txt -o -path '*cublas*' -name License.txt \))
     [ ${#cuda_licence[@]} -gt 0 ] || { echo "tarball.sh: ${cuda%/lib*}: has no licence of CUDA" >&2 && exit 1; }
     name+="-cuda$cuda_version"
-    needs+=". A GPU needs NVIDIA's driver $(value HARK_CUDA_DRIVER) or newer (CUDA $cuda_version); without one the tools use the CPU"
+    needs+=". A GPU needs NVIDIA's driver $(value HARK_CUDA_DRIVER) or newer (CUDA $cuda_version);"
+    needs+=" without one the tools use the CPU"
 fi
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -57,7 +58,7 @@ while IFS=$'\t' read -r library path package _; do
     licence="$root/share/doc/hark/licences/${package/#-/NVIDIA}"
     case "$path" in
         "$ffmpeg"/*) mkdir -p "$licence" && cp "$ffmpeg"/licences/* "$licence" ;;
-        "$cuda"/*) mkdir -p "$licence" && cp "${cuda_licence[0]}" "$licence" ;;
+        "${cuda:-/no/cuda}"/*) mkdir -p "$licence" && cp "${cuda_licence[0]}" "$licence" ;;
         *) mkdir -p "$licence" && cp -L "/usr/share/doc/$package/copyright" "$licence" ;;
     esac
 done < "$work/libraries"

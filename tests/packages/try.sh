@@ -11,7 +11,9 @@ as_user() { runuser -u tester -- env -i HOME=/home/tester PATH="$path" LC_ALL=C.
 # try_hark TREE: its version, a sample's text, another format, generated text, the models, and an error.
 try_hark() {
     local tree="$1" said
-    as_user hark --version | tee /dev/stderr | grep -qE '^commit: [0-9a-f]{12}$' || fail "--version names no commit"
+    said="$(as_user hark --version)"
+    echo "$said"
+    grep -qE '^commit: [0-9a-f]{12}$' <<< "$said" || fail "--version names no commit"
     awk '/^```text$/ { text = 1; next } /^```$/ { text = 0 } text' "$tree/README.md" > /tmp/expected
     [ "$(wc -l < /tmp/expected)" -gt 5 ] || fail "README.md has no text of the sample"
     as_user hark transcribe "$tree/samples/story.mp3" --model demo > /tmp/got
