@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/f16.h"
 #include "core/tensor.h"
 
 namespace hark {
@@ -15,20 +16,6 @@ inline float to_float(bf16_t x) {
     float f;
     std::memcpy(&f, &bits, 4);
     return f;
-}
-
-inline float to_float(f16_t x) {
-    _Float16 h;
-    std::memcpy(&h, &x.bits, 2);
-    return static_cast<float>(h);
-}
-
-// Round to nearest even.
-inline f16_t to_f16(float x) {
-    const _Float16 h = static_cast<_Float16>(x);
-    f16_t out;
-    std::memcpy(&out.bits, &h, 2);
-    return out;
 }
 
 // Whether f16 holds it exactly.

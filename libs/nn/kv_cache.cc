@@ -99,7 +99,8 @@ int64_t KvCache::first_needed(const Group& group, int64_t length) const {
 
 void KvCache::give_back_before(Group& group, int64_t sequence, int64_t begin) {
     std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence)];
-    for (int64_t i = std::min(first_needed(group, begin), std::ssize(table)) - 1; i >= 0; --i) {
+    for (int64_t i = std::min<int64_t>(first_needed(group, begin), std::ssize(table)) - 1; i >= 0;
+         --i) {
         int32_t& block = table[static_cast<size_t>(i)];
         if (block == kNoBlock) break;  // and all before it
         group.pool.give_back(block);
@@ -209,7 +210,7 @@ std::vector<BatchLayout> KvCache::layouts(Context& ctx, const HostBatchLayout& r
             give_back_before(group, sequence[b], length[b] - (start[b + 1] - start[b]));
             take_until(group, sequence[b], length[b]);
             const std::vector<int32_t>& table = group.tables[static_cast<size_t>(sequence[b])];
-            std::copy_n(table.begin(), std::min(most, std::ssize(table)),
+            std::copy_n(table.begin(), std::min<int64_t>(most, std::ssize(table)),
                         group.pass.begin() + b * most);
         }
         layouts[g].block_table =
@@ -230,7 +231,7 @@ bool KvCache::holds(int64_t sequence, int64_t length) const {
 
 int64_t KvCache::first_held(size_t group, int64_t sequence, int64_t length) const {
     const std::vector<int32_t>& table = groups_[group].tables[static_cast<size_t>(sequence)];
-    int64_t block = std::min(std::ssize(table), blocks_for(length));
+    int64_t block = std::min<int64_t>(std::ssize(table), blocks_for(length));
     while (block > 0 && table[static_cast<size_t>(block - 1)] != kNoBlock) --block;
     return block * shape_.block;
 }

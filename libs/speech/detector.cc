@@ -183,14 +183,15 @@ Detector::Measures Detector::measure(int64_t begin, int64_t end) const {
 
     Measures measures{Row(n), Row(n)};
     for (size_t t = 0; t < n; ++t) {
-        const size_t before = t < kStride ? 0 : t - kStride, after = std::min(t + kStride, n - 1);
+        const size_t before = t < kStride ? 0 : t - kStride;
+        const size_t after = std::min<size_t>(t + kStride, n - 1);
         const float change = shape_change(&above[before * kBands], &above[after * kBands]);
         measures.change[t] = change > kMoves ? 1.0f : 0.0f;
 
         float loudest = 0;
         Row smooth(n_mels_);
         for (size_t m = 0; m < n_mels_; ++m) {
-            const size_t last = std::min(t + kSmooth, n - 1);
+            const size_t last = std::min<size_t>(t + kSmooth, n - 1);
             for (size_t s = t < kSmooth ? 0 : t - kSmooth; s <= last; ++s)
                 smooth[m] += power[s * n_mels_ + m] / (2 * kSmooth + 1);
             loudest = std::max(loudest, smooth[m]);

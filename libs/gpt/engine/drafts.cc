@@ -13,7 +13,7 @@ std::vector<int32_t> draft_tokens(std::span<const int32_t> tokens, int64_t most)
         const auto found = std::find_end(before.begin(), before.end(), last.begin(), last.end());
         if (found == before.end()) continue;
         const auto next = tokens.begin() + (found - before.begin()) + static_cast<int64_t>(n);
-        const int64_t count = std::min(most, tokens.end() - next);
+        const int64_t count = std::min<int64_t>(most, tokens.end() - next);
         return {next, next + count};
     }
     return {};

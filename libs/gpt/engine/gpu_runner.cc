@@ -324,7 +324,7 @@ void GpuRunner::sample_with_masks(Launched& launched) {
         try {
             const auto mask = awaited.result.sequence->sampler.allowed();
             require_any(*mask, static_cast<size_t>(vocabulary_));
-            std::copy_n(mask->begin(), std::min(std::ssize(*mask), words), own);
+            std::copy_n(mask->begin(), std::min<int64_t>(std::ssize(*mask), words), own);
         } catch (const Error& why) {
             awaited.result.error = why.what();
         }

@@ -42,7 +42,7 @@ void HostRunner::launch(std::span<const PassPiece> pass) {
     for (const auto& [sequence, begin, end, samples] : pass) {
         const std::vector<int32_t>& known = sequence->tokens();
         tokens.insert(tokens.end(), known.begin() + begin,
-                      known.begin() + std::min(end, std::ssize(known)));
+                      known.begin() + std::min<int64_t>(end, std::ssize(known)));
         if (end > std::ssize(known))
             tokens.insert(tokens.end(), sequence->drafts.begin(), sequence->drafts.end());
         position.resize(tokens.size());

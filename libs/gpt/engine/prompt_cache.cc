@@ -11,14 +11,14 @@ namespace {
 constexpr const char *kCacheVersion = "2", *kKind = "kv_cache";
 
 // The keys or the values of a layer.
-struct Part {
+struct CachePart {
     std::string name;
     Tensor cache;
     size_t layer;
 };
 
-std::vector<Part> parts_of(const KvCache& cache) {
-    std::vector<Part> parts;
+std::vector<CachePart> parts_of(const KvCache& cache) {
+    std::vector<CachePart> parts;
     for (size_t layer = 0; layer < cache.keys.size(); ++layer) {
         parts.push_back({concat("keys.", layer), cache.keys[layer], layer});
         if (cache.values[layer])
@@ -28,7 +28,7 @@ std::vector<Part> parts_of(const KvCache& cache) {
 }
 
 // The rows of n tokens of a cache as a tensor of the stream. Blocks are bytes there.
-TensorEntry entry_of(const Part& part, int64_t n) {
+TensorEntry entry_of(const CachePart& part, int64_t n) {
     const Tensor& cache = part.cache;
     const auto row = static_cast<int64_t>(row_bytes(cache.dtype, cache.dim(3)));
     TensorEntry entry;
@@ -60,7 +60,7 @@ const std::string& text_of(const Document& document, const char* key) {
 }
 
 // How many of the newest tokens the stream has of a part. Throws where the shape is another one.
-int64_t rows_in(const Document& document, const TensorEntry& found, const Part& part,
+int64_t rows_in(const Document& document, const TensorEntry& found, const CachePart& part,
                 int64_t tokens) {
     const int64_t claimed = found.shape.size() == 3 ? found.shape[1] : 0;
     const int64_t n = 0 < claimed && claimed <= tokens ? claimed : 0;
@@ -78,7 +78,7 @@ void write_prompt_cache(Context& ctx, const Sequence& sequence, std::span<const 
     const KvCache& cache = sequence.cache();
     const std::vector<int32_t>& tokens = sequence.tokens();
     const int64_t n = std::ssize(tokens);
-    const std::vector<Part> parts = parts_of(cache);
+    const std::vector<CachePart> parts = parts_of(cache);
     SafetensorsHeader header;
     header.metadata = {{"hark", kCacheVersion},
                        {"kind", kKind},
@@ -87,15 +87,15 @@ void write_prompt_cache(Context& ctx, const Sequence& sequence, std::span<const 
                        {"batch_invariant", name_of_sums(ctx)}};
     add_entry(header, {"tokens", "I32", {n}, 0, tokens.size() * sizeof(int32_t)});
     add_entry(header, {"logits", "F32", {std::ssize(logits)}, 0, logits.size_bytes()});
-    const auto first_of = [&](const Part& part) {
+    const auto first_of = [&](const CachePart& part) {
         return cache.first_held(cache.group_of(part.layer), 0, n);
     };
-    for (const Part& part : parts) add_entry(header, entry_of(part, n - first_of(part)));
+    for (const CachePart& part : parts) add_entry(header, entry_of(part, n - first_of(part)));
     out.write(format_safetensors_header(header));
     out.write(tokens.data(), tokens.size() * sizeof(int32_t));
     out.write(logits.data(), logits.size_bytes());
     std::vector<std::byte> rows;
-    for (const Part& part : parts) {
+    for (const CachePart& part : parts) {
         const int64_t first = first_of(part);
         rows.resize(static_cast<size_t>(cache.rows_bytes(n - first)));
         cache.read_rows(ctx, rows.data(), part.cache, part.layer, 0, first, n - first);
@@ -172,7 +172,7 @@ void PromptCacheReader::read_into(Context& ctx, Sequence& sequence) {
     require(n <= sequence.context(), where, ": has ", n, " tokens, the context ",
             sequence.context(), "; give a larger --context");
     KvCache& cache = sequence.cache();
-    const std::vector<Part> parts = parts_of(cache);
+    const std::vector<CachePart> parts = parts_of(cache);
     // Layers of a group begin at the same token.
     std::vector<int64_t> first(cache.groups(), -1);
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -188,7 +188,7 @@ void PromptCacheReader::read_into(Context& ctx, Sequence& sequence) {
     try {
         require(cache.holds(0, n), where, ": lacks keys that the next token reads");
         std::vector<std::byte> rows;
-        for (const Part& part : parts_of(cache)) {  // it has grown
+        for (const CachePart& part : parts_of(cache)) {  // it has grown
             const int64_t begin = first[cache.group_of(part.layer)];
             rows.resize(static_cast<size_t>(cache.rows_bytes(n - begin)));
             read(rows.data(), rows.size());

@@ -39,7 +39,7 @@ double log_probability(std::span<const float> logits, int32_t token) {
 std::vector<TokenLogprob> likeliest_tokens(std::span<const float> logits, int64_t n) {
     std::vector<int32_t> order(logits.size());
     std::iota(order.begin(), order.end(), 0);
-    const auto end = order.begin() + std::min(n, std::ssize(order));
+    const auto end = order.begin() + std::min<int64_t>(n, std::ssize(order));
     std::partial_sort(order.begin(), end, order.end(), [&](int32_t a, int32_t b) {
         return logits[a] > logits[b] || (logits[a] == logits[b] && a < b);
     });

@@ -158,7 +158,7 @@ SchemaCompiler::Expr SchemaCompiler::array(const Conjunction& all, const JoinedS
     int64_t places = 0;
     bool has_items = false;
     for (const SchemaItem& item : all) {
-        places = std::max(places, std::ssize(reader_[item.schema].prefix_items));
+        places = std::max<int64_t>(places, std::ssize(reader_[item.schema].prefix_items));
         has_items = has_items || reader_[item.schema].items;
     }
     const int64_t least = joined.min_items;

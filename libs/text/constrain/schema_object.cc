@@ -108,7 +108,7 @@ SchemaCompiler::Expr SchemaCompiler::object(const Conjunction& all, const Joined
     if (least <= needed) least = 0;
     const bool counts =
         least > 0 || (most != kUnlimited && most < n) || (most != kUnlimited && !kinds.empty());
-    const int64_t cap = !counts ? 1 : most != kUnlimited ? most : std::max(least, n);
+    const int64_t cap = !counts ? 1 : most != kUnlimited ? most : std::max<int64_t>(least, n);
     require(cap <= kMostCounted, "schema: ", place_of(all), ": more than ", kMostCounted,
             " counted properties are not supported");
 
