@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Usage: tests/wasm.sh [BIN [SCREENSHOTS]]: builds mel, vad, whisper-transcribe and gpt-generate for WebAssembly,
+# runs them under node, and compares what they write with the native tools in BIN (build/bin), byte by byte.
+# Then it drops recordings on the page in Chromium; its pictures go to the folder SCREENSHOTS. Needs root: the
+# emscripten is Debian 13's, in a chroot of 2.5 GB that is made once, in HARK_WASM_ROOT (/var/tmp/hark-wasm).
+# Not part of tests/run.sh: the first run takes long.
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+[ -n "${HARK_WASM_INSIDE:-}" ] || HARK_WASM_INSIDE=1 exec unshare --mount "$0" "$@"
+bin="$(realpath -- "${1:-$here/../build/bin}")"
+root="${HARK_WASM_ROOT:-/var/tmp/hark-wasm}"
+for tool in audio-decode mel vad whisper-transcribe gpt-generate; do
+    [ -x "$bin/$tool" ] || {
+        echo "wasm.sh: $bin: has no $tool; build the tools first" >&2
+        exit 2
+    }
+done
+. "$here/../pipelines/packages.sh"
+if [ ! -e "$root/made" ]; then
+    install_packages mmdebstrap
+    rm -rf "$root"
+    mmdebstrap --quiet --variant=minbase \
+        --include=emscripten,nodejs,cmake,ninja-build,pkgconf,dpkg-dev,libboost-dev,nlohmann-json3-dev,ca-certificates \
+        trixie "$root"
+    printf 'deb-src http://deb.debian.org/debian %s main\n' trixie bookworm > "$root/etc/apt/sources.list.d/source.list"
+    chroot "$root" apt-get update --quiet=2
+    mkdir -p "$root/src" "$root/build"
+    touch "$root/made"
+fi
+mount --bind "$here/.." "$root/src"
+mount -t proc proc "$root/proc"
+inside() { chroot "$root" /bin/sh -c 'cd /src && exec "$@"' sh "$@"; }
+
+inside wasm/libraries.sh /build/libraries
+inside emcmake cmake --preset wasm -B /build/wasm -DHARK_WASM_LIBRARIES=/build/libraries > /dev/null
+inside ninja -C /build/wasm -j2
+
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+cd "$here/.."
+wasm() { inside node wasm/tool.mjs "/build/wasm/bin/$1.js" "${@:2}"; }
+
+# same NAME INPUT TOOL ARGUMENT...: both write the same bytes.
+same() {
+    local name="$1" input="$2"
+    shift 2
+    "$bin/$1" "${@:2}" < "$input" > "$work/native"
+    wasm "$@" < "$input" > "$work/wasm"
+    cmp "$work/native" "$work/wasm" || {
+        echo "wasm.sh: $name: $* differs" >&2
+        exit 1
+    }
+    [ -s "$work/native" ]
+    echo "same bytes: $name: $*"
+}
+
+# fails STATUS MESSAGE TOOL ARGUMENT...: an exception becomes an exit status and a message.
+fails() {
+    local status=0
+    wasm "${@:3}" < /dev/null > /dev/null 2> "$work/errors" || status=$?
+    if [ "$status" != "$1" ] || ! grep -q -- "$2" "$work/errors"; then
+        echo "wasm.sh: ${*:3}: exit status $status and '$(cat "$work/errors")', expected $1 and '$2'" >&2
+        exit 1
+    fi
+    echo "fails with $1: ${*:3}"
+}
+
+"$bin/audio-decode" samples/{answer.wav,two_speakers.flac,story.mp3,jardin.mp3,nacht.wav,silence.wav,noise.wav} > "$work/audio"
+same "seven recordings" "$work/audio" vad
+"$bin/vad" < "$work/audio" > "$work/speech"
+same "seven recordings" "$work/audio" mel
+same "seven recordings" "$work/speech" mel
+same answer.wav samples/answer.wav mel
+tail -c +45 samples/answer.wav > "$work/pcm"
+same "raw PCM" "$work/pcm" mel --raw s16le
+"$bin/mel" < "$work/audio" > "$work/mel"
+whisper=(whisper-transcribe --model models/whisper-demo --threads 1 --dtype f32)
+same "seven recordings" "$work/mel" "${whisper[@]}"
+same "seven recordings" "$work/mel" "${whisper[@]}" --format srt --word-timestamps
+same "seven recordings" "$work/mel" "${whisper[@]}" --format tsv --beam-size 3
+gpt=(gpt-generate --model models/gpt-demo --threads 1 --dtype f32 --max-tokens 40)
+printf '%s\n' "Once upon a time" "The old man" "" "In the morning the wind" > "$work/prompts"
+same prompts "$work/prompts" "${gpt[@]}" --input-format lines --temperature 0
+same "one prompt, sampled" "$work/prompts" "${gpt[@]}" --seed 7
+same "an answer of a form" "$work/prompts" "${gpt[@]}" --regex '[a-z]+.[0-9]{3}'
+same "a token less likely" "$work/prompts" "${gpt[@]}" --seed 3 --logit-bias 5=-1.5e1
+fails 2 "unknown option" mel --nonsense
+fails 1 "no such file" whisper-transcribe --model ./missing
+fails 1 "no data" whisper-transcribe --model models/whisper-demo
+
+install_packages chromium chromium-driver python3
+screenshots="${2:-$work/screenshots}"
+mkdir -p "$screenshots"
+for sample in answer.wav story.mp3; do
+    "$bin/audio-decode" "samples/$sample" | "$bin/mel" | "$bin/${whisper[0]}" "${whisper[@]:1}" > "$work/$sample.txt"
+done
+export HARK_WASM_PAGE="$root/build/wasm/page" HARK_WASM_TEXTS="$work" HARK_WASM_SCREENSHOTS="$screenshots"
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$here/page" python3 "$here/wasm/page_test.py" --verbose
