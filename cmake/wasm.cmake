@@ -6,7 +6,8 @@ if(NOT EXISTS ${HARK_WASM_LIBRARIES}/made)
 endif()
 
 # jthread is experimental in this libc++. Pragmas of OpenMP mean nothing here.
-add_compile_options(-msimd128 -fwasm-exceptions -Wno-unknown-pragmas -Wno-unknown-warning-option -Wno-deprecated-declarations)
+add_compile_options(-msimd128 -fwasm-exceptions -Wno-unknown-pragmas -Wno-unknown-warning-option
+    -Wno-deprecated-declarations)
 add_compile_definitions(_LIBCPP_ENABLE_EXPERIMENTAL)
 include_directories(BEFORE ${CMAKE_SOURCE_DIR}/wasm/libs ${CMAKE_SOURCE_DIR}/wasm/system)
 include_directories(SYSTEM ${HARK_WASM_LIBRARIES}/include)

@@ -19,10 +19,10 @@ done
 if [ ! -e "$root/made" ]; then
     install_packages mmdebstrap
     rm -rf "$root"
-    mmdebstrap --quiet --variant=minbase \
-        --include=emscripten,nodejs,cmake,ninja-build,pkgconf,dpkg-dev,libboost-dev,nlohmann-json3-dev,ca-certificates \
-        trixie "$root"
-    printf 'deb-src http://deb.debian.org/debian %s main\n' trixie bookworm > "$root/etc/apt/sources.list.d/source.list"
+    packages=emscripten,nodejs,cmake,ninja-build,pkgconf,dpkg-dev,libboost-dev,nlohmann-json3-dev
+    mmdebstrap --quiet --variant=minbase --include="$packages,ca-certificates" trixie "$root"
+    sed -n 's|^deb \(.*\) trixie main$|deb-src \1 trixie main\ndeb-src \1 bookworm main|p' \
+        "$root/etc/apt/sources.list" > "$root/etc/apt/sources.list.d/source.list"
     chroot "$root" apt-get update --quiet=2
     mkdir -p "$root/src" "$root/build"
     touch "$root/made"
@@ -65,7 +65,8 @@ fails() {
     echo "fails with $1: ${*:3}"
 }
 
-"$bin/audio-decode" samples/{answer.wav,two_speakers.flac,story.mp3,jardin.mp3,nacht.wav,silence.wav,noise.wav} > "$work/audio"
+"$bin/audio-decode" samples/{answer,nacht,silence,noise}.wav samples/{story,jardin}.mp3 \
+    samples/two_speakers.flac > "$work/audio"
 same "seven recordings" "$work/audio" vad
 "$bin/vad" < "$work/audio" > "$work/speech"
 same "seven recordings" "$work/audio" mel

@@ -41,7 +41,10 @@ cp -a utf8proc/utf8proc.h "$folder/include"
 (cd pcre2/src && cp config.h.generic config.h && cp -a pcre2.h.generic pcre2.h &&
     cp pcre2_chartables.c.dist pcre2_chartables.c)
 library pcre2-8 -Ipcre2/src -DHAVE_CONFIG_H -DPCRE2_CODE_UNIT_WIDTH=8 -DPCRE2_STATIC -DSUPPORT_UNICODE -- \
-    pcre2/src/pcre2_{auto_possess,chartables,compile,config,context,convert,dfa_match,error,extuni,find_bracket,jit_compile,maketables,match,match_data,newline,ord2utf,pattern_info,script_run,serialize,string_utils,study,substitute,substring,tables,ucd,valid_utf,xclass}.c
+    pcre2/src/pcre2_{auto_possess,chartables,compile,config,context,convert,dfa_match,error,extuni}.c \
+    pcre2/src/pcre2_{find_bracket,jit_compile,maketables,match,match_data,newline,ord2utf}.c \
+    pcre2/src/pcre2_{pattern_info,script_run,serialize,string_utils,study,substitute,substring}.c \
+    pcre2/src/pcre2_{tables,ucd,valid_utf,xclass}.c
 cp -a pcre2/src/pcre2.h "$folder/include"
 
 ln -sfn /usr/include/boost /usr/include/nlohmann "$folder/include"

@@ -2,9 +2,9 @@
 //   node wasm/tool.mjs build-wasm/bin/mel.js ARGUMENT... < audio.wav > audio.mel
 
 // Runs the tool once, on a fresh instance, and returns its exit status. `create` is the
-// createTool() of the tool's script. input(bytes) fills the beginning of a Uint8Array and returns how many
-// bytes that were, 0 at the end of stdin; output(bytes) and errors(bytes) take what is written to
-// stdout and stderr. prepare(FS) may add files before the tool begins.
+// createTool() of the tool's script. input(bytes) fills the beginning of a Uint8Array and returns
+// how many bytes that were, 0 at the end of stdin; output(bytes) and errors(bytes) take what is
+// written to stdout and stderr. prepare(FS) may add files before the tool begins.
 export async function runTool(create, name, args, { input, output, errors, prepare, environment }) {
     const module = await create({
         thisProgram: name,
@@ -22,7 +22,7 @@ export async function runTool(create, name, args, { input, output, errors, prepa
         read: (_stream, memory, offset, length) =>
             input(new Uint8Array(memory.buffer, memory.byteOffset + offset, length)),
     };
-    // emscripten's own streams pass on one character at a time, and change bytes that are not UTF-8.
+    // emscripten's own streams take one character at a time, and change bytes that are not UTF-8.
     [reader, writer(output), writer(errors)].forEach((operations, fd) => {
         const device = FS.makedev(64, fd), path = `/dev/stream${fd}`;
         FS.registerDevice(device, operations);
@@ -55,7 +55,8 @@ async function main() {
     const write = (fd) => (bytes) => {
         for (let done = 0; done < bytes.length;) done += fs.writeSync(fd, bytes, done);
     };
-    return runTool((await import(pathToFileURL(resolve(file)))).default, basename(file, '.js'), args, {
+    const { default: create } = await import(pathToFileURL(resolve(file)));
+    return runTool(create, basename(file, '.js'), args, {
         input: (bytes) => fs.readSync(0, bytes, 0, bytes.length, null),
         output: write(1),
         errors: write(2),

@@ -76,7 +76,7 @@ class PageTest(unittest.TestCase):
         self.browser.wait(TEXTS + ".length", "the first line", seconds=120)
         self.expect("story.mp3")
         self.assertEqual(self.browser.run(TIMES)[0], "0:00.0")
-        self.assertIn("27.", self.browser.run("return document.getElementById('status').textContent"))
+        self.assertIn("26.7 s of sound", self.browser.run("return document.getElementById('status').textContent"))
         self.screenshot("light")
         self.browser.color_scheme("dark")
         self.screenshot("dark")

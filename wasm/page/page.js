@@ -38,7 +38,8 @@ let worker;
 function transcribe(samples) {
     return new Promise((resolve, reject) => {
         worker ??= new Worker('worker.js');
-        worker.onerror = (event) => reject(new Error(event.message ?? 'worker.js: cannot be loaded'));
+        worker.onerror = (event) =>
+            reject(new Error(event.message ?? 'worker.js: cannot be loaded'));
         worker.onmessage = ({ data }) => {
             if (data.line) addLine(data.line);
             if (data.progress !== undefined) element('progress').value = data.progress;

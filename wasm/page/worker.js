@@ -44,8 +44,9 @@ function lines(take) {
 async function run(create, name, args, streams) {
     const messages = [];
     const take = (line) => {
-        if (line.startsWith('{')) postMessage({ progress: JSON.parse(line).done / JSON.parse(line).total || 0 });
-        else messages.push(line);
+        if (!line.startsWith('{')) return messages.push(line);
+        const { done, total } = JSON.parse(line);
+        if (total > 0) postMessage({ progress: done / total });
     };
     const { runTool } = await import('./tool.mjs');
     if (await runTool(create, name, args, { errors: lines(take), ...streams }) !== 0)
