@@ -55,7 +55,7 @@ measured() {
     local file options=()
     [ -z "$profile" ] || { free_name "$profile.$1" && options+=(--profile "$file"); }
     [ -z "$metrics_dir" ] || { free_name "$metrics_dir/$1" && options+=(--metrics "$file"); }
-    "$@" "${options[@]}"
+    "$1" "${options[@]}" "${@:2}"
 }
 
 # end_profile: one trace of all parts.

@@ -105,7 +105,8 @@ TEST_F(Doctor, TheDriversLibraryIsBelieved) {
     expect_line(with_nvml("no-gpu", "gpu.driver"), 1, "it finds no GPU -> docker run --gpus all");
     expect_line(with_nvml("ecc", "gpu.ecc"), 1, "FAIL gpu.ecc on; 12 uncorrected errors -> nvidia");
     expect_line(with_nvml("hot", "gpu.clocks"), 0,
-                "warn gpu.clocks 600 MHz of 1980, 91 degrees, without load; slowed down by heat");
+                "warn gpu.clocks 600 MHz of 1980, 91 degrees, 400 W, without load; slowed down "
+                "by heat");
     expect_line(with_nvml("capped", "gpu.power"), 0,
                 "warn gpu.power limit 350 W, below this GPU's default of 700 W");
     // Nothing can run there, and none of these is called ok.

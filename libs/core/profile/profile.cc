@@ -50,7 +50,7 @@ struct StepEvent {
 struct Output {
     std::mutex mutex;
     int fd = -1;
-    std::string tool;
+    std::string tool, boot;
     int reason = 0;  // errno of the first write that failed
     std::atomic<bool> is_open{false};
     std::set<int> named;      // tids whose stage is in the file
@@ -60,7 +60,7 @@ struct Output {
     std::string header() const {
         struct stat info {};
         const bool is_first = ::fstat(fd, &info) != 0 || info.st_size == 0;
-        return (is_first ? "[\n" : "") + trace_process(tool);
+        return (is_first ? "[\n" : "") + trace_process(tool, boot);
     }
     bool is_new(int tid) {
         const std::lock_guard lock(mutex);
@@ -314,6 +314,7 @@ ProfileFile::ProfileFile(const std::string& path, const std::string& tool) : pat
     output.reason = 0;
     output.named.clear();
     output.has_header = false;
+    output.boot = boot_id();  // cannot be read in a sandbox
     output.is_open = true;
 }
 

@@ -38,9 +38,9 @@ std::string boot_id() {
     return id;
 }
 
-std::string trace_process(const std::string& tool) {
+std::string trace_process(const std::string& tool, const std::string& boot) {
     return metadata("process_name", 0, concat("\"name\":", json_text(tool))) +
-           metadata("clock", 0, concat("\"boot\":", json_text(boot_id())));
+           metadata("clock", 0, concat("\"boot\":", json_text(boot)));
 }
 
 std::string trace_thread(int tid, const std::string& stage) {

@@ -7,8 +7,8 @@
 
 namespace hark {
 
-// This process: its tool, and the boot whose CLOCK_MONOTONIC its times are of.
-std::string trace_process(const std::string& tool);
+// This process: its tool, and the boot_id() whose CLOCK_MONOTONIC its times are of.
+std::string trace_process(const std::string& tool, const std::string& boot);
 // A stage of a thread of this process.
 std::string trace_thread(int tid, const std::string& stage);
 // Times in nanoseconds; `own` is without inner spans.

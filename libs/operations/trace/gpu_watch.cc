@@ -41,7 +41,7 @@ void watch_gpus(const std::function<void(const std::string& text)>& write) {
     require(nvml.is_open(), "found no GPU: no driver's libnvidia-ml.so.1 is here");
     require(nvml.status() == 0, "the GPUs cannot be asked: ", nvml.status_text());
     require(!nvml.sample().empty(), "found no GPU");
-    write("[\n" + trace_process("hark-trace"));
+    write("[\n" + trace_process("hark-trace", boot_id()));
     const sigset_t ending = ending_signals();
     const pid_t parent = ::getppid();
     for (;;) {
