@@ -41,7 +41,8 @@ status is 1 if any check failed. All checks take less than 10 s; nothing is chan
   libraries.versions, libraries.decoders
   models.installed, models.whole, models.default, models.incomplete
   gpu.driver, gpu.memory, gpu.ecc, gpu.power, gpu.mode, gpu.start, gpu.library
-  gpu.kernel, gpu.transfer, gpu.copy, gpu.product, gpu.clocks)",
+  gpu.kernel, gpu.transfer, gpu.copy, gpu.product, gpu.clocks
+  kernels.cpu, kernels.gpu: with --kernels alone)",
     .examples = R"(# all checks
 hark doctor
 # the GPU and the free space alone; a machine without a GPU fails

@@ -66,6 +66,16 @@ TEST_F(Doctor, ChecksThisMachineInLessThanTenSeconds) {
     expect_contains(names, " gpu");
 }
 
+TEST_F(Doctor, KernelsAreComparedIfThatIsAskedFor) {
+    const auto begin = std::chrono::steady_clock::now();
+    const ProcessResult result = shell("hark-doctor --kernels --device cpu");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+    expect_contains(unwrapped(result.out), "ok kernels.cpu 43 operations agree with their");
+    expect_contains(unwrapped(result.out), "skip kernels.gpu --device cpu");
+    expect_line(shell("hark-doctor kernels.cpu"), 0, "ok kernels.cpu 43 operations agree");
+    EXPECT_EQ(shell("hark-doctor --device cpu").out.find("kernels."), std::string::npos);
+}
+
 TEST_F(Doctor, IsACommandOfHark) {
     const ProcessResult result = shell("hark doctor cpu.features locale");
     EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -14,6 +14,7 @@
 #include "operations/doctor/disk.h"
 #include "operations/doctor/gpu.h"
 #include "operations/doctor/host.h"
+#include "operations/doctor/kernels/kernel_checks.h"
 #include "operations/doctor/libraries.h"
 #include "operations/doctor/models.h"
 #include "operations/speed/memory_speed.h"
@@ -66,6 +67,17 @@ void gpu_checks(const DoctorOptions& options, const Say& say) {
     check_gpus({.wanted = index.has_value(), .index = index.value_or(0)}, say);
 }
 
+void cpu_kernel_checks(const DoctorOptions&, const Say& say) {
+    Context ctx = make_cpu_context(1);  // on a busy machine more threads wait for one another
+    check_kernels(ctx, "kernels.cpu", say);
+}
+
+void gpu_kernel_checks(const DoctorOptions& options, const Say& say) {
+    if (options.device == "cpu") return say({"kernels.gpu", Status::skip, "--device cpu"});
+    const std::optional<int> index = gpu_index(options.device);
+    check_gpu_kernels(index.has_value(), index.value_or(0), say);
+}
+
 const std::vector<CheckGroup>& all_groups() {
     static const std::vector<CheckGroup> kGroups = {
         {"cpu, memory, limits and locale",
@@ -102,7 +114,14 @@ const std::vector<CheckGroup>& all_groups() {
           "gpu.library", "gpu.kernel", "gpu.transfer", "gpu.copy", "gpu.product", "gpu.clocks"},
          {"gpu.driver", "gpu.ecc", "gpu.mode", "gpu.start", "gpu.library", "gpu.kernel"},
          "look for NVRM and Xid in dmesg; with many GPUs nvidia-smi -pm 1 shortens the start",
-         gpu_checks}};
+         gpu_checks},
+        {"kernels.cpu", 5, {"kernels.cpu"}, {}, "see cpu.busy", cpu_kernel_checks},
+        {"kernels.gpu",
+         7,
+         {"kernels.gpu"},
+         {"kernels.gpu"},
+         "look for NVRM and Xid in dmesg",
+         gpu_kernel_checks}};
     return kGroups;
 }
 
@@ -128,6 +147,9 @@ std::vector<Finding> complete(const CheckGroup& group, Apart apart) {
 
 void DoctorOptions::flags(Flags& flags) {
     flags.positional("[CHECK...]", checks, "checks or areas of them; without any, all");
+    flags.add_switch("kernels", kernels, "compare every operation with its definition too")
+        .essential()
+        .details("kernels.cpu and kernels.gpu, which are not made otherwise, unless named.");
     flags.section("Report");
     flags.add("format,f", format, {"text", "json"}, "FORMAT format of the report")
         .own_variable()
@@ -157,6 +179,7 @@ void DoctorOptions::check() const {
 }
 
 bool DoctorOptions::wants(const std::string& check) const {
+    if (area_of(check) == "kernels" && (kernels || checks.empty())) return kernels;
     return checks.empty() || std::any_of(checks.begin(), checks.end(), [&](const auto& given) {
                return given == check || given == area_of(check) || area_of(given) == check;
            });

@@ -15,6 +15,7 @@ struct DoctorOptions {
     std::vector<std::string> checks;  // "gpu", "cpu.cores"; empty: all
     std::string format = "text";
     std::string device = "auto";
+    bool kernels = false;  // kernels.cpu and kernels.gpu too
 
     void flags(Flags& flags);
     // Throws UsageError for a check that does not exist, with the nearest one that does.
