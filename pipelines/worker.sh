@@ -84,7 +84,7 @@ started() {
 
 # describe_job: all workers of a folder have the same plan, model and options.
 describe_job() {
-    local new="$output/.work/job.$(uname -n).$$"
+    local new="$output/.claims/.job.$(uname -n).$$"
     rm -f "$new"
     hark-shard job ${job_model:+--model "$job_model"} -- "$shards" "${key_options[@]}" > "$new" || exit
     ln -T "$new" "$output/job.json" 2> /dev/null || cmp -s "$new" "$output/job.json" || {
