@@ -3,16 +3,16 @@
 
 readonly fetches=8 # at a time
 
-# fetch_shard MANIFEST FOLDER: recording 1, 2, ... becomes FOLDER/000001.ENDING and so on: a link, or a
-# part that ffmpeg cuts. FOLDER.tsv lists those that cannot be fetched: path, tab, error. Files that
-# exist stay. Returns 75 if it may be possible later.
+# fetch_shard MANIFEST FOLDER: recording 1, 2, ... becomes FOLDER/000001.ENDING and so on: a link, a copy
+# of a tar's member, or a part that ffmpeg cuts. FOLDER.tsv lists those that cannot be fetched: path, tab,
+# error. Files that exist stay. Returns 75 if it may be possible later.
 fetch_shard() {
-    local path offset duration number=0 file ending key status=0 pids=()
+    local path offset duration member begin bytes number=0 file ending key status=0 pids=()
     mkdir -p "$2" "$2.from" && rm -f "$2"/*.part.* "$2.from"/*.part.* "$2.from"/*.error "$2"/*.error || return 1
-    while IFS= read -r path && IFS= read -r _ && IFS= read -r _; do
+    while IFS= read -r path; do
         is_remote "$path" || continue
         printf '%s\n' "$path"
-    done < <(entries_of "$1") | sort -u > "$2.from/list"
+    done < <(jq -r .audio_filepath "$1") | sort -u > "$2.from/list"
     while IFS= read -r path; do
         set_key "$path"
         fetch_remote "$path" "$2.from/$key" < /dev/null &
@@ -21,14 +21,16 @@ fetch_shard() {
     done < "$2.from/list"
     [ ${#pids[@]} -eq 0 ] || wait "${pids[@]}"
     : > "$2.tsv.part"
-    while IFS= read -r path && IFS= read -r offset && IFS= read -r duration; do
+    while IFS= read -r path && IFS= read -r offset && IFS= read -r duration &&
+        IFS= read -r member && IFS= read -r begin && IFS= read -r bytes; do
         number=$((number + 1))
-        set_ending "$path"
+        set_ending "${member:-$path}"
         printf -v file '%s/%06d%s' "$2" "$number" "${offset:+.wav}"
         [ -n "$offset" ] || file+="$ending"
         [ ! -e "$file" ] || continue
         key=""
         ! is_remote "$path" || set_key "$path"
+        [ -z "$member" ] || set_key "$path $begin"
         place_recording "$path" "$offset" "$duration" "$file" "$2.from/$key" < /dev/null
         case $? in
             0) ;;
@@ -40,9 +42,10 @@ fetch_shard() {
     return "$status"
 }
 
-# entries_of MANIFEST: three lines per recording: path, offset or nothing, duration.
+# entries_of MANIFEST: six lines per recording: path, offset or nothing, duration; member of a tar or nothing,
+# and the bytes in the tar at which it begins and which it has.
 entries_of() {
-    jq -r '.audio_filepath, (.offset // "" | tostring), (.duration // "" | tostring)' "$1"
+    jq -r '.audio_filepath, (.offset, .duration, .member, .member_offset, .member_bytes | . // "" | tostring)' "$1"
 }
 
 # is_remote PATH: a URL, or a colon comes before the first slash (rclone's rule).
@@ -85,7 +88,8 @@ fetch_remote() {
     echo "$status cannot fetch: $(head -n 1 <<< "$said" | tr '\t' ' ')" > "$2.error"
 }
 
-# place_recording PATH OFFSET DURATION FILE FETCHED: makes FILE. Else returns 75 or, with `problem`, 1.
+# place_recording PATH OFFSET DURATION FILE FETCHED: makes FILE, of the member `member` if that is set. Else
+# returns 75 or, with `problem`, 1.
 place_recording() {
     local from="$1" kind
     if is_remote "$1"; then
@@ -102,7 +106,12 @@ place_recording() {
         say "$1: its folder is not there"
         return 75
     fi
-    if [ -z "$2" ]; then
+    if [ -n "$member" ]; then
+        # A member that is whole needs no second copy.
+        [ -n "$2" ] && from="$5" || from="$4"
+        take_member "$1" "$from" || return
+        [ -n "$2" ] || return 0
+    elif [ -z "$2" ]; then
         ln -sfnT -- "$from" "$4"
         return
     fi
@@ -110,5 +119,17 @@ place_recording() {
         -y "file:$4.part.wav" 2>&1)" && touch -d @0 "$4.part.wav" && mv -fT "$4.part.wav" "$4" && return
     rm -f "$4.part.wav"
     problem="cannot cut: $(head -n 1 <<< "$problem" | tr '\t' ' ')"
+    return 1
+}
+
+# take_member TAR FILE: copies the member's bytes. Else returns 1, with `problem`.
+take_member() {
+    local part="$2.part.$BASHPID"
+    [ ! -e "$2" ] || return 0
+    problem="$(dd if="$1" of="$part" bs=1M iflag=skip_bytes,count_bytes skip="$begin" count="$bytes" \
+        status=none 2>&1)" && [ "$(stat -c %s "$part")" = "$bytes" ] && touch -d @0 "$part" &&
+        mv -fT "$part" "$2" && return
+    rm -f "$part"
+    problem="cannot read $member of this tar${problem:+: $(head -n 1 <<< "$problem" | tr '\t' ' ')}"
     return 1
 }

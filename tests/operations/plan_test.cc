@@ -170,6 +170,9 @@ TEST(Inputs, AFolderHasTheRecordingsThatTheScriptsFind) {
     EXPECT_EQ(static_cast<int>(entries.size()), count + 1);
     EXPECT_EQ(entries[0].id, "Z.WAV");
     EXPECT_EQ(entries[1].audio_filepath, (folder.path() / entries[1].id).string());
+    write_text(folder.path() / "caf\xe9.wav", "");
+    expect_contains(error_of([&] { read_folder(folder.path()); }),
+                    "expected an id and a path in UTF-8; rename it");
 }
 
 TEST(Inputs, ReadsKaldisFolders) {
@@ -188,12 +191,65 @@ TEST(Inputs, ReadsKaldisFolders) {
              {"u1 r3 0 1\n", "wav.scp has no recording 'r3'"},
              {"u1 r1 0\n", "expected a recording, a start and an end"},
              {"u1 r1 2 1\n", "duration: expected 0 seconds or more"},
-             {"u1 r1 x 1\n", "expected seconds, found 'x'"}}) {
+             {"u1 r1 x 1\n", "expected seconds, found 'x'"},
+             // A line of JSON could not name it.
+             {"u\xae r1 0 1\n", "segments: line 1: expected UTF-8"}}) {
         write_text(folder.path() / "segments", segments);
         expect_contains(error_of([&] { read_kaldi(folder.path()); }), wrong);
     }
     write_text(folder.path() / "wav.scp", "r1 sox x.wav -t wav - |\n");
     expect_contains(error_of([&] { read_kaldi(folder.path()); }), "found the command");
+}
+
+// Tars of each kind that GNU tar writes; the names are longer than a header's field.
+TEST(Inputs, ReadsWebDatasetsTars) {
+    const TemporaryDirectory folder;
+    const std::string in = (folder.path() / "in").string(),
+                      deep = std::string(60, 'd') + "/" + std::string(60, 'e');
+    fs::create_directories(in + "/" + deep);
+    write_text(in + "/" + deep + "/a.1.flac", "sound of a");
+    write_text(in + "/" + deep + "/a.json",
+               R"({"text":"one","duration":2.5,"language":"en","speaker":"s","other":[1]})");
+    write_text(in + "/b.cls", "3");
+    write_text(in + "/b.mp3", std::string(700, 'b'));
+    write_text(in + "/b.txt", "zwei\n");
+    const fs::path archive = folder.path() / "x.tar";
+    for (const char* format : {"gnu", "ustar", "pax"}) {
+        SCOPED_TRACE(format);
+        const auto made = test::run_shell("cd '" + in + "' && tar --format=" + format +
+                                          " --sort=name -cf ../x.tar " + deep + " b.*");
+        ASSERT_EQ(made.exit_code, 0) << made.err;
+        const auto entries = read_input(archive.string(), "webdataset");
+        ASSERT_EQ(entries.size(), 2u);
+        const std::string bytes = test::read_text(archive);
+        const auto content = [&](const ManifestEntry& entry) {
+            const auto line = nlohmann::json::parse(entry.line);
+            return bytes.substr(line["member_offset"], line["member_bytes"]);
+        };
+        EXPECT_EQ(content(entries[0]), "sound of a");
+        EXPECT_EQ(content(entries[1]), std::string(700, 'b'));
+        EXPECT_EQ(entries[0].id, deep + "/a");
+        EXPECT_EQ(entries[0].audio_filepath, archive.string());
+        EXPECT_EQ(entries[0].duration, 2.5);
+        expect_contains(entries[0].line,
+                        R"("text":"one","duration":2.5,"speaker":"s","lang":"en")");
+        EXPECT_EQ(entries[1].member_bytes, 700);
+        expect_contains(entries[1].line, R"("member":"b.mp3")");
+        expect_contains(entries[1].line, R"("text":"zwei")");
+        EXPECT_EQ(measure(entries).bytes[1], 700);
+        write_text(folder.path() / "cut.tar", bytes.substr(0, bytes.rfind("bbb") - 100));
+        expect_contains(error_of([&] { read_webdataset(folder.path() / "cut.tar"); }),
+                        "a member is cut off");
+    }
+    const auto wrong = [&](const std::string& command, const std::string& part) {
+        EXPECT_EQ(test::run_shell("cd '" + in + "' && " + command).exit_code, 0);
+        expect_contains(error_of([&] { read_webdataset(archive); }), part);
+    };
+    wrong("tar -czf ../x.tar b.mp3", "expected a tar, which is not compressed");
+    wrong("tar -cf ../x.tar b.txt b.cls", "x.tar: b: this sample has no recording");
+    wrong("cp b.mp3 b.wav && tar -cf ../x.tar b.mp3 b.wav", "b.wav: a second recording");
+    wrong("tar -cf ../x.tar --files-from /dev/null", "found no samples");
+    wrong("echo no > b.json && tar -cf ../x.tar b.mp3 b.json", "b.json: expected a JSON object");
 }
 
 TEST(Inputs, ReadsLhotsesRecordingsAndCuts) {

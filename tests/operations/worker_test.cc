@@ -135,6 +135,41 @@ TEST_F(Worker, FetchesUrlsPartsAndRemotes) {
     EXPECT_NEAR(std::stod(hours[1]) * 3600, 2 * 2.89 + 1.25, 0.02);
 }
 
+TEST_F(Worker, ReadsRecordingsInTars) {
+    copy("sea.wav", "one.wav");
+    copy("key.wav", "two.wav");
+    write_text(path() / "in/one.txt", "a text");
+    ASSERT_EQ(shell("tar -C in -cf x.tar one.wav one.txt two.wav").exit_code, 0);
+    ASSERT_EQ(
+        shell("hark-shard plan x.tar --input-format webdataset -o shards --shard-size 5").exit_code,
+        0);
+    const ProcessResult done = shell("worker -o out");
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    const std::string lines = text("out/00001.jsonl"), one = R"({"id":"one","source":")";
+    expect_contains(lines, one + (path() / "x.tar").string());
+    const size_t two = lines.find(R"({"id":"two")");
+    ASSERT_NE(two, std::string::npos) << lines;
+    EXPECT_LT(lines.find("small house by the sea."), two);
+    // The same words as those of the file.
+    fs::remove_all(path() / "shards");
+    fs::remove(path() / "in/one.txt");
+    plan("in", "5");
+    ASSERT_EQ(shell("worker -o files").exit_code, 0);
+    const auto words = [&](const std::string& result) {
+        return shell("jq -r .text " + result + "/00001.jsonl").out;
+    };
+    EXPECT_EQ(words("out"), words("files"));
+    EXPECT_NE(words("out"), "");
+    // A tar that has become shorter.
+    fs::remove_all(path() / "shards");
+    ASSERT_EQ(
+        shell("hark-shard plan x.tar --input-format webdataset -o shards --shard-size 5").exit_code,
+        0);
+    fs::resize_file(path() / "x.tar", 2000);
+    EXPECT_EQ(shell("worker -o short").exit_code, 0);
+    expect_contains(text("short/00001.jsonl"), R"("error":"cannot read one.wav of this tar"})");
+}
+
 TEST_F(Worker, LeavesAShardThatCannotBeFetchedNow) {
     copy("sea.wav", "1.wav");
     write_text(path() / "list.jsonl", R"({"audio_filepath":"https://host/2.wav"})"

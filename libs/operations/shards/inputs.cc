@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/ranges.h"
 #include "text/lines.h"
+#include "text/utf8.h"
 
 namespace hark::shards {
 namespace {
@@ -20,19 +21,13 @@ constexpr const char* kEndings[] = {".wav", ".mp3",  ".m4a",  ".mp4", ".m4v",  "
                                     ".mkv", ".webm", ".ogg",  ".oga", ".opus", ".flac",
                                     ".aac", ".aif",  ".aiff", ".wma", ".avi",  ".3gp"};
 
-bool is_recording(const fs::path& path) {
-    std::string ending = path.extension().string();
-    std::transform(ending.begin(), ending.end(), ending.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
-    return contains(kEndings, ending);
-}
-
 // Lines "KEY VALUE" of a file of Kaldi, in its order.
 std::vector<std::pair<std::string, std::string>> kaldi_table(const fs::path& path) {
     std::vector<std::pair<std::string, std::string>> table;
     for_each_line(read_file(path, kMaxManifestBytes), [&](std::string_view line, size_t number) {
         const size_t space = line.find_first_of(" \t");
         if (line.empty()) return;
+        require(is_valid_utf8(line), path.string(), ": line ", number, ": expected UTF-8");
         const size_t value = line.find_first_not_of(" \t", space);
         require(space != line.npos && space > 0 && value != line.npos, path.string(), ": line ",
                 number, ": expected a key and a value");
@@ -73,8 +68,16 @@ ManifestEntry kaldi_entry(nlohmann::ordered_json fields, const std::string& utte
 
 }  // namespace
 
+bool is_recording(const fs::path& path) {
+    std::string ending = path.extension().string();
+    std::transform(ending.begin(), ending.end(), ending.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+    return contains(kEndings, ending);
+}
+
 const std::vector<std::string>& input_formats() {
-    static const std::vector<std::string> formats = {"recordings", "nemo", "kaldi", "lhotse"};
+    static const std::vector<std::string> formats = {"recordings", "nemo", "kaldi", "lhotse",
+                                                     "webdataset"};
     return formats;
 }
 
@@ -135,6 +138,7 @@ std::vector<ManifestEntry> read_input(const std::string& path, const std::string
             wants_folder ? " needs a folder" : " needs a file, found a folder");
     if (format == "kaldi") return read_kaldi(path);
     if (is_folder) return read_folder(path);
+    if (format == "webdataset") return read_webdataset(path);
     const std::string text =
         read_file_or_pipe(path == "-" ? "/dev/stdin" : path, kMaxManifestBytes);
     const std::string where = path == "-" ? "stdin" : path;

@@ -46,6 +46,13 @@ std::optional<double> seconds_at(const nlohmann::ordered_json& fields, const cha
     return seconds;
 }
 
+int64_t count_at(const nlohmann::ordered_json& fields, const char* key, const std::string& where) {
+    const auto found = fields.find(key);
+    require(found != fields.end() && found->is_number_integer() && found->get<int64_t>() >= 0,
+            where, ": expected a number named ", key);
+    return found->get<int64_t>();
+}
+
 std::string to_line(const nlohmann::ordered_json& fields) {
     return fields.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -59,6 +66,14 @@ ManifestEntry entry_of(nlohmann::ordered_json fields, const fs::path& folder,
     entry.duration = seconds_at(fields, "duration", where);
     require(!entry.offset || (entry.duration && *entry.duration > 0), where,
             ": a part with an offset needs a duration of more than 0 s");
+    if (const std::string member = text_at(fields, "member", where); !member.empty()) {
+        require(!is_remote(given), where, ": a member of a tar that is not a file here");
+        require(member.find_first_of(std::string("\t\r\n\0", 4)) == member.npos &&
+                    is_valid_utf8(member),
+                where, ": expected a member's name in UTF-8, without a tab, line end or NUL");
+        count_at(fields, "member_offset", where);
+        entry.member_bytes = count_at(fields, "member_bytes", where);
+    }
     entry.id = text_at(fields, "id", where);
     if (entry.id.empty())
         entry.id = entry.offset ? concat(given, "@", shortest(*entry.offset)) : given;
@@ -67,6 +82,8 @@ ManifestEntry entry_of(nlohmann::ordered_json fields, const fs::path& folder,
     for (const std::string* text : {&entry.id, &entry.audio_filepath})
         require(text->find_first_of(std::string("\t\r\n\0", 4)) == text->npos, where,
                 ": expected no tab, line end or NUL in an id or a path");
+    for (const std::string* text : {&entry.id, &entry.audio_filepath})
+        require(is_valid_utf8(*text), where, ": expected an id and a path in UTF-8; rename it");
     nlohmann::ordered_json all = {{"audio_filepath", entry.audio_filepath}, {"id", entry.id}};
     for (const auto& [key, value] : fields.items())
         if (!all.contains(key)) all[key] = value;

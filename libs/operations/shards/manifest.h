@@ -1,6 +1,7 @@
 // Recordings to transcribe, as lines of NeMo's manifests.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -17,11 +18,13 @@ struct ManifestEntry {
     std::string id;              // unique in a plan
     std::string audio_filepath;  // an absolute path, URL://..., or REMOTE:PATH of rclone
     std::optional<double> offset, duration;  // seconds; with an offset it is a part
+    std::optional<int64_t> member_bytes;     // of a recording within a tar, which is the path
     std::string line;  // the whole object without a line end: the keys above, and all others
 };
 
 // The entry of one object. Without an `id` the path is the id, and of a part PATH@OFFSET. A
-// relative path is one in `folder`. Throws Error that begins with `where` for what no manifest has.
+// relative path is one in `folder`. A `member` of a tar has member_offset and member_bytes. Throws
+// Error that begins with `where` for what no manifest has.
 ManifestEntry entry_of(nlohmann::ordered_json fields, const std::filesystem::path& folder,
                        const std::string& where);
 
@@ -53,6 +56,9 @@ std::string text_at(const nlohmann::ordered_json& fields, const char* key,
 // fields[key], at least 0; none if it is null or missing. Throws Error.
 std::optional<double> seconds_at(const nlohmann::ordered_json& fields, const char* key,
                                  const std::string& where);
+
+// fields[key], a whole number of at least 0. Throws Error.
+int64_t count_at(const nlohmann::ordered_json& fields, const char* key, const std::string& where);
 
 // The object as one line of JSON, without a line end.
 std::string to_line(const nlohmann::ordered_json& fields);

@@ -106,7 +106,9 @@ SizesKnown measure(const std::vector<ManifestEntry>& entries) {
     for (const ManifestEntry& entry : entries) {
         std::optional<int64_t> bytes;
         std::error_code failed;
-        if (!is_remote(entry.audio_filepath) && !entry.offset) {
+        if (entry.member_bytes && !entry.offset) {
+            bytes = entry.member_bytes;
+        } else if (!is_remote(entry.audio_filepath) && !entry.offset) {
             const uintmax_t found = fs::file_size(entry.audio_filepath, failed);
             if (!failed) bytes = static_cast<int64_t>(found);
         }

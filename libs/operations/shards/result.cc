@@ -15,13 +15,6 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxDoneBytes = size_t{1} << 20;
 constexpr double kHoursTolerance = 0.01;  // of the plan's
 
-int64_t count_at(const nlohmann::ordered_json& fields, const char* key, const std::string& where) {
-    const auto found = fields.find(key);
-    require(found != fields.end() && found->is_number_integer() && found->get<int64_t>() >= 0,
-            where, ": expected a number named ", key);
-    return found->get<int64_t>();
-}
-
 // Throws Error saying what is wrong with the shard's result.
 ShardDone checked(const fs::path& plan_folder, const PlannedShard& shard, const fs::path& results) {
     const fs::path path = results / (shard.name + ".done");

@@ -30,7 +30,8 @@ struct PlanOptions {
             .details(
                 "nemo: lines of JSON with audio_filepath. kaldi: a folder with wav.scp, and "
                 "segments, text and utt2spk if they are there. lhotse: recordings or cuts as "
-                "lines of JSON; zcat FILE.jsonl.gz | hark-shard plan - reads compressed ones.");
+                "lines of JSON; zcat FILE.jsonl.gz | hark-shard plan - reads compressed ones. "
+                "webdataset: a tar whose samples are a recording and its .txt or .json.");
     }
 };
 
