@@ -36,6 +36,7 @@ questions: libs/gpt/eval/(hellaswag|questions)
 language models: libs/gpt/families/[a-z0-9_]+
 answers of servers: libs/hub/(http_address|http_headers|repository)
 redaction: libs/operations/redact/[a-z_]+
+lists of recordings: libs/operations/shards/(inputs|lhotse|manifest|result|tar|webdataset)
 requests of the server: libs/serve/(web/(form|paths)|openai/(fields|requests|transcripts))
 Silero: libs/speech/silero_file
 token files: libs/text/token_file
