@@ -12,11 +12,13 @@ function(hark_plugin name source)
     install(TARGETS hark_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)
 endfunction()
 
-# Processes that find one another without MPI. OpenSSL's libcrypto has the proof that they have the same
-# token; only the tools that need it link it.
-pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
-file(GLOB sources CONFIGURE_DEPENDS comm/rendezvous/*.cc)
-hark_library(rendezvous SOURCES ${sources} LIBS hark_kernels PRIVATE_LIBS PkgConfig::CRYPTO)
+# Processes that find one another without MPI. OpenSSL's libcrypto has the proof that they have the
+# same token; only gpt-train links it. Libraries are built without it too, as for other systems.
+pkg_check_modules(CRYPTO IMPORTED_TARGET libcrypto)
+if(CRYPTO_FOUND)
+    file(GLOB sources CONFIGURE_DEPENDS comm/rendezvous/*.cc)
+    hark_library(rendezvous SOURCES ${sources} LIBS hark_kernels PRIVATE_LIBS PkgConfig::CRYPTO)
+endif()
 
 set(HARK_WITH_MPI OFF)
 if(NOT HARK_MPI STREQUAL "OFF")
