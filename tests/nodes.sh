@@ -3,7 +3,7 @@
 # CPU, by --rendezvous. Stories: an address and a token; a shared file; a rank that is killed; a cable that
 # is pulled; each run goes on and ends at the bits of one that nothing disturbed. Then ranks that are late,
 # wrong, or have another token. BIN has the tools (build/bin). Needs root and iproute2. Not part of
-# tests/run.sh: it takes three minutes, most of them to find out that the cable is pulled.
+# tests/run.sh: it takes two minutes, half of them to find out that the cable is pulled.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 bin="$(realpath -- "${1:-$here/../build/bin}")"
