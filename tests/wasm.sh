@@ -77,8 +77,9 @@ same "raw PCM" "$work/pcm" mel --raw s16le
 "$bin/mel" < "$work/audio" > "$work/mel"
 whisper=(whisper-transcribe --model models/whisper-demo --threads 1 --dtype f32)
 same "seven recordings" "$work/mel" "${whisper[@]}"
-same "seven recordings" "$work/mel" "${whisper[@]}" --format srt --word-timestamps
-same "seven recordings" "$work/mel" "${whisper[@]}" --format tsv --beam-size 3
+"$bin/audio-decode" samples/story.mp3 | "$bin/mel" > "$work/story"
+same story.mp3 "$work/story" "${whisper[@]}" --format srt --word-timestamps --max-line-width 20
+same story.mp3 "$work/story" "${whisper[@]}" --format tsv --beam-size 3
 gpt=(gpt-generate --model models/gpt-demo --threads 1 --dtype f32 --max-tokens 40)
 printf '%s\n' "Once upon a time" "The old man" "" "In the morning the wind" > "$work/prompts"
 same prompts "$work/prompts" "${gpt[@]}" --input-format lines --temperature 0
