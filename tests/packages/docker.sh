@@ -29,7 +29,7 @@ end() {
         [ "$from" != "--from=$stage" ] || printf 'mkdir -p %q && cp -a %q %q\n' \
             "$work/$stage$path" "$path/." "$work/$stage$path" >> "$work/$stage.sh"
     done < <(grep '^COPY --from' "$work/lines")
-    echo "== stage $stage of ${file##*/}"
+    echo "== stage $stage of ${file##*/}" >&2
     "$tree/tests/roots/run.sh" "$root" "$tree" "$out" "$build" $([ ! -d /usr/local/cuda/ ] || echo /usr/local/cuda) \
         $([ ! -d /usr/local/cuda-13.0 ] || echo /usr/local/cuda-13.0) -- sh "$work/$stage.sh" > "$work/log" 2>&1 || {
         tail -n 30 "$work/log" >&2
