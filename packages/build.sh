@@ -43,7 +43,7 @@ jobs="${HARK_JOBS:-$(nproc)}"
 cmake --preset cpu -B "$build" -DHARK_PACKAGE=ON -DHARK_BUILD_TESTS=OFF -DHARK_MPI=OFF \
     -DHARK_CUDA="$([ -n "$cuda" ] && echo ON || echo OFF)" -DCMAKE_INSTALL_PREFIX=/usr "${cmake[@]}"
 cmake --build "$build" -j "$jobs"
-rm -f "$out"/*.deb "$out"/*.tar.gz
+rm -f "$out"/hark*.deb "$out"/hark-*.tar.gz
 (cd "$build" && cpack -G DEB -B "$build/cpack")
 cp "$build"/cpack/*.deb "$out"
 HARK_JOBS="$jobs" packages/ffmpeg.sh "$build/ffmpeg"
@@ -52,4 +52,4 @@ if [ -n "$cuda" ]; then
     packages/tarball.sh "$build" "$build/ffmpeg" "$out" "$(dirname "$(sed -n \
         's/^CUDA_cublasLt_LIBRARY:[^=]*=//p' "$build/CMakeCache.txt")")"
 fi
-(cd "$out" && sha256sum -- *.deb *.tar.gz > SHA256SUMS)
+(cd "$out" && sha256sum -- hark*.deb hark-*.tar.gz > SHA256SUMS)

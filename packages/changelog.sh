@@ -26,7 +26,8 @@ entries() {
             area["gpt-train"] = area["train"] = "Training"
             area["serve"] = "Server"
             area["pipelines"] = area["hark"] = area["lambda"] = area["shard"] = area["doctor"] = "Commands"
-            area["cli"] = area["plots"] = area["packages"] = area["tools"] = area[""] = "Commands"
+            area["profile"] = area["trace"] = area["advise"] = area["shards"] = area["worker"] = "Commands"
+            area["cli"] = area["plots"] = area["packages"] = area["wasm"] = area["tools"] = area[""] = "Commands"
             area["kernels"] = area["cuda"] = "Computing"
             split("Commands|Speech|Language models|Models and their files|Training|Server|Computing", areas, "|")
         }

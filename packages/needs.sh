@@ -16,6 +16,7 @@ done | awk -F '\t' '
         return 0
     }
     BEGIN { limit["GLIBC"] = "2.35"; limit["GLIBCXX"] = "3.4.30"; limit["CXXABI"] = "1.3.13"; limit["GCC"] = "12.0.0" }
+    $2 == "GLIBC_ABI_DT_RELR" { print $1 ": needs " $2 " of glibc 2.36"; failed = 1 }
     {
         at = match($2, /_[0-9]/)
         kind = substr($2, 1, at - 1); version = substr($2, at + 1)

@@ -13,7 +13,7 @@ apt-get install -y -qq --no-install-recommends "$out"/hark_*.deb "$out"/hark-mod
     > /tmp/install.log 2>&1 || { tail -n 20 /tmp/install.log >&2 && fail "the packages cannot be installed"; }
 try_hark "$tree"
 for page in hark audio-decode hark-transcribe hark-model-get; do
-    zcat "/usr/share/man/man1/$page.1.gz" | grep -q '^\.TH' || fail "$page has no man page"
+    zcat "/usr/share/man/man1/$page.1.gz" | grep '^\.TH' > /dev/null || fail "$page has no man page"
 done
 for file in bash-completion/completions/hark fish/vendor_completions.d/hark.fish zsh/site-functions/_hark \
     doc/hark/copyright doc/hark/sbom.spdx.json doc/hark/docs/packages.md; do
@@ -21,7 +21,7 @@ for file in bash-completion/completions/hark fish/vendor_completions.d/hark.fish
 done
 if ls "$out"/hark-cuda_*.deb > /dev/null 2>&1; then
     dpkg -i "$out"/hark-cuda_*.deb > /dev/null
-    as_user hark --version | grep -q '^devices: cpu, cuda$' || fail "the CUDA library is not found"
+    as_user hark --version | grep '^devices: cpu, cuda$' > /dev/null || fail "the CUDA library is not found"
     said="$(as_user hark transcribe "$tree/samples/hat.wav" --model demo --device cuda 2>&1)" &&
         fail "there is no cuBLAS, and CUDA works"
     grep -q libcublasLt <<< "$said" || fail "the error does not name cuBLAS: $said"
