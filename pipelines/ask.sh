@@ -150,8 +150,8 @@ generator=(gpt-generate "${generator[@]}" --prompt "$prompt")
     exit
 }
 work="$(mktemp -d)"
+trap 'status=$?; rm -rf "$work"; end_profile "$status"' EXIT
 begin_profile
-trap 'rm -rf "$work"; end_profile || exit 1' EXIT
 end_on_signals
 answer() {
     one_line "$work/text" && measured "${generator[@]}" "${generator_measures[@]}" < "$work/line"

@@ -122,8 +122,8 @@ lock() {
     rm -rf "$output"/.hark/work.*
     # Absolute: awk takes a relative path that has = as an assignment.
     work="$(realpath -- "$(mktemp -d "$output/.hark/work.XXXXXX")")" || exit 1
+    trap 'status=$?; end_watch; rm -rf "$work"; end_profile "$status"' EXIT
     begin_profile
-    trap 'end_watch; rm -rf "$work"; end_profile || exit 1' EXIT
     metrics_dir="$work/metrics"
     mkdir "$metrics_dir" || exit 1
     mkfifo "$work/summary" || exit 1
@@ -160,7 +160,7 @@ utilisation() {
         cat "${files[-1]}"
         [ -z "$gpus" ] || printf '# TYPE hark_gpu_energy_joules_total counter\n%s\n' \
             "hark_gpu_energy_joules_total $(energy_of "$gpus" 0 | sed 's/ J//')"
-    } > "$metrics.$$" && mv -fT "$metrics.$$" "$metrics"
+    } > "$metrics.$$" && mv -fT -- "$metrics.$$" "$metrics"
 }
 
 # feed PATH...: the audio of all, one shard after the other, so that the transcriber never waits for

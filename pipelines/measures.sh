@@ -25,7 +25,7 @@ profile_parts() {
     local tool file
     parts=()
     for tool in audio-decode mel whisper-transcribe gpt-generate gpus; do
-        for file in "$profile.$tool" "$profile.$tool".*; do
+        for file in "$profile.$tool" "$profile.$tool".[0-9]*; do
             [ ! -e "$file" ] || parts+=("$file")
         done
     done
@@ -35,7 +35,7 @@ profile_parts() {
 begin_profile() {
     local parts
     [ -n "$profile" ] || return 0
-    : > "$profile" || exit 1
+    { : > "$profile"; } 2> /dev/null || die "$profile: cannot write"
     profile_parts
     rm -f -- "${parts[@]}"
 }
@@ -58,13 +58,14 @@ measured() {
     "$1" "${options[@]}" "${@:2}"
 }
 
-# end_profile: one trace of all parts.
+# end_profile STATUS: one trace of all parts, on exit with that status. If it fails, 0 becomes 1.
 end_profile() {
     local parts
     [ -n "$profile" ] || return 0
     profile_parts
     [ ${#parts[@]} -gt 0 ] || return 0
-    hark-trace merge "${parts[@]}" > "$profile" && rm -f -- "${parts[@]}"
+    hark-trace merge "${parts[@]}" > "$profile" && rm -f -- "${parts[@]}" && return
+    [ "$1" -ne 0 ] || exit 1
 }
 
 # busy_tools: "mel 12%, whisper-transcribe 97%; whisper-transcribe bound the run, 81% in step", of

@@ -232,8 +232,8 @@ if [ -n "$show_pipe" ]; then
     exit
 fi
 work="$(mktemp -d)"
+trap 'status=$?; rm -rf "$work"; end_profile "$status"' EXIT
 begin_profile
-trap 'rm -rf "$work"; end_profile || exit 1' EXIT
 end_on_signals
 for path in "${todo[@]}"; do
     if summarize "$path"; then written=$((written + 1)); else failed=$((failed + 1)); fi

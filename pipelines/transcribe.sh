@@ -237,8 +237,8 @@ transcribe_by_server() {
 parse "$@"
 [ -z "$server" ] || { transcribe_by_server; exit; }
 work="$(mktemp -d)" first_work="$work"
+trap 'status=$?; rm -rf "$work" "$first_work"; end_profile "$status"' EXIT
 begin_profile
-trap 'rm -rf "$work" "$first_work"; end_profile || exit 1' EXIT
 end_on_signals
 if writes_files; then
     [ "$task" != detect ] || wrong "--task detect: writes to standard output; give recordings and" \

@@ -319,7 +319,10 @@ ProfileFile::ProfileFile(const std::string& path, const std::string& tool) : pat
 }
 
 ProfileFile::~ProfileFile() {
-    flush_profile();
+    try {
+        flush_profile();
+    } catch (const Error&) {  // finish() has told it, or the run's own error is on its way
+    }
     Output& output = registry().output;
     output.is_open = false;
     const std::lock_guard lock(output.mutex);
@@ -328,8 +331,12 @@ ProfileFile::~ProfileFile() {
 
 void ProfileFile::finish() {
     flush_profile();
-    registry().output.write("");
-    const int reason = registry().output.reason;
+    Output& output = registry().output;
+    output.write("");
+    const int reason = [&] {
+        const std::lock_guard lock(output.mutex);
+        return output.reason;
+    }();
     require(reason == 0, path_, ": cannot write: ", std::strerror(reason));
 }
 
