@@ -3,6 +3,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 
 profile=""     # the trace of all tools; empty: none
+has_profile="" # yes: begin_profile has begun it
 metrics_dir="" # of files of the tools' metrics; empty: none
 
 # note_measure NAME: takes the flag that take_flag found if it is one of these. A tool's part of the
@@ -12,11 +13,20 @@ note_measure() {
     case "$flag" in
         --profile)
             [ -n "$value" ] || wrong "$flag: expected a value"
+            [ "$value" != - ] || wrong "$flag: expected a file"
             profile="$value"
             [[ "$profile" != -* ]] || profile="./$profile"
             ;;
         --stats | --no-stats | --metrics) last+=("${words[@]}") ;;
         *) return 1 ;;
+    esac
+}
+
+# refuse_other_file FILE: ends the script if FILE is there and is no trace.
+refuse_other_file() {
+    case "$(head -c 1 -- "$1" 2> /dev/null)" in
+        "" | "[") ;;
+        *) die "$1: there is another kind of file of that name; it is not overwritten" ;;
     esac
 }
 
@@ -33,11 +43,13 @@ profile_parts() {
 
 # begin_profile: what an earlier run has left under the same name goes.
 begin_profile() {
-    local parts
+    local parts file
     [ -n "$profile" ] || return 0
-    { : > "$profile"; } 2> /dev/null || die "$profile: cannot write"
     profile_parts
+    for file in "$profile" "${parts[@]}"; do refuse_other_file "$file"; done
+    { : > "$profile"; } 2> /dev/null || die "$profile: cannot write"
     rm -f -- "${parts[@]}"
+    has_profile=yes
 }
 
 # free_name FILE: sets `file` to it, or if it is there to FILE.2, FILE.3, ...
@@ -61,7 +73,7 @@ measured() {
 # end_profile STATUS: one trace of all parts, on exit with that status. If it fails, 0 becomes 1.
 end_profile() {
     local parts
-    [ -n "$profile" ] || return 0
+    [ -n "$has_profile" ] || return 0
     profile_parts
     [ ${#parts[@]} -gt 0 ] || return 0
     hark-trace merge "${parts[@]}" > "$profile" && rm -f -- "${parts[@]}" && return
@@ -69,7 +81,7 @@ end_profile() {
 }
 
 # busy_tools: "mel 12%, whisper-transcribe 97%; whisper-transcribe bound the run, 81% in step", of
-# the files in `metrics_dir`: shares of a tool's time in which its busiest thread did not wait.
+# the files in `metrics_dir`: shares of the longest tool's time in which the busiest thread did not wait.
 busy_tools() {
     awk '
         function label(name,   text) {
@@ -83,6 +95,7 @@ busy_tools() {
         /^hark_run_duration_seconds/ {
             if (!(tool in wall)) tools[++count] = tool
             wall[tool] += $NF
+            if (wall[tool] > longest_wall) longest_wall = wall[tool]
         }
         /^hark_busiest_thread_seconds/ { busy[tool] += $NF }
         /^hark_run_seconds_total/ && label("stage") !~ /^wait[.]/ {
@@ -91,7 +104,7 @@ busy_tools() {
         }
         END {
             for (i = 1; i <= count; ++i) {
-                share = wall[tools[i]] > 0 ? busy[tools[i]] / wall[tools[i]] : 0
+                share = longest_wall > 0 ? busy[tools[i]] / longest_wall : 0
                 text = text (i > 1 ? ", " : "") sprintf("%s %.0f%%", tools[i], 100 * share)
                 if (share > most) { most = share; bound = tools[i] }
             }

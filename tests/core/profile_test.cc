@@ -150,6 +150,25 @@ TEST_F(ProfileTest, AFileThatCannotBeWrittenIsAnError) {
               std::string::npos);
 }
 
+TEST_F(ProfileTest, OnlyItsOwnKindOfFileIsOverwritten) {
+    const std::string path = folder.path() / "talk.wav";
+    for (std::string Console::*flag : {&Console::profile, &Console::metrics}) {
+        test::write_text(path, "RIFF");
+        Console asked("test");
+        asked.*flag = path;
+        const std::string error = test::error_of([&] { MeasuredRun run("tool", asked); });
+        EXPECT_NE(error.find("talk.wav: there is another kind of file"), std::string::npos)
+            << error;
+        EXPECT_EQ(test::read_text(path), "RIFF");
+        test::write_text(path, "");
+        MeasuredRun run("tool", asked);
+        run.finish();
+    }
+    console.profile = "-";
+    EXPECT_NE(test::error_of([&] { MeasuredRun run("tool", console); }).find("found -"),
+              std::string::npos);
+}
+
 TEST_F(ProfileTest, PipesAreWaitedForAndFilesAreRead) {
     console.stats = true;
     console.silent = true;

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 
 #include "core/files.h"
 #include "core/metrics_text.h"
@@ -55,10 +57,23 @@ std::string metrics_text(const std::string& tool, double seconds, bool has_faile
 
 }  // namespace
 
+void refuse_other_file(const std::string& path, std::string_view beginning) {
+    require(path != "-", "expected a file for what is measured, found -");
+    if (!std::filesystem::is_regular_file(path)) return;
+    std::string found(beginning.size(), '\0');
+    std::ifstream file(path, std::ios::binary);
+    file.read(found.data(), std::ssize(found));
+    const auto n = static_cast<size_t>(file.gcount());
+    require(beginning.starts_with(std::string_view(found).substr(0, n)), path,
+            ": there is another kind of file of that name; it is not overwritten");
+}
+
 MeasuredRun::MeasuredRun(const char* tool, Console& console)
     : tool_(tool), console_(console), began_(monotonic_ns()) {
     const bool is_traced = std::getenv("NVTX_INJECTION64_PATH") != nullptr;
+    if (!console.profile.empty()) refuse_other_file(console.profile, "[\n");
     if (!console.metrics.empty()) {
+        refuse_other_file(console.metrics, "# TYPE hark_");
         metrics_ = ::open(console.metrics.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
         require(metrics_ >= 0, console.metrics, ": cannot write: ", std::strerror(errno));
     }

@@ -4,11 +4,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/cli.h"
 #include "core/profile/profile.h"
 
 namespace hark {
+
+// Throws Error if there is a file of that name that begins with something else: a recording whose
+// name was given by mistake stays. An empty file may be overwritten.
+void refuse_other_file(const std::string& path, std::string_view beginning);
 
 // Measures from its construction on if the console's flags ask for it, or if the run is traced by
 // NVIDIA's nsys.

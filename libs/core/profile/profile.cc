@@ -321,7 +321,7 @@ ProfileFile::ProfileFile(const std::string& path, const std::string& tool) : pat
 ProfileFile::~ProfileFile() {
     try {
         flush_profile();
-    } catch (const Error&) {  // finish() has told it, or the run's own error is on its way
+    } catch (const Error&) {  // finish() has told it, or the run has failed
     }
     Output& output = registry().output;
     output.is_open = false;

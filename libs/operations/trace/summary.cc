@@ -58,8 +58,6 @@ void add_process(const ProcessTimes& process, ToolSum& tool) {
         if (seconds > tool.busiest_seconds) tool.busiest_seconds = seconds, tool.busiest = stage;
 }
 
-double share(const ToolSum& tool) { return tool.seconds > 0 ? tool.busy / tool.seconds : 0; }
-
 std::string percent(double part, double all) {
     char text[32];
     std::snprintf(text, sizeof text, "%.1f", all > 0 ? 100 * part / all : 0);
@@ -134,7 +132,7 @@ TraceSums sum_up(const TraceFiles& files, Console& console) {
 const ToolSum* binding_tool(const std::vector<ToolSum>& tools) {
     const auto found =
         std::max_element(tools.begin(), tools.end(),
-                         [](const ToolSum& a, const ToolSum& b) { return share(a) < share(b); });
+                         [](const ToolSum& a, const ToolSum& b) { return a.busy < b.busy; });
     return found == tools.end() ? nullptr : &*found;
 }
 

@@ -41,7 +41,7 @@ struct TraceSums {
 };
 TraceSums sum_up(const TraceFiles& files, Console& console);
 
-// The tool whose busiest thread was busy for the largest share of its time; null of an empty list.
+// The tool whose busiest threads were busy the longest; null of an empty list.
 const ToolSum* binding_tool(const std::vector<ToolSum>& tools);
 
 // The table, the line about the tool that bound the run, and a line per GPU.
