@@ -29,8 +29,8 @@ class SocketTable {
         for (size_t i = 0; i < ends_.size(); ++i)
             for (size_t j = i + 1; j < ends_.size(); ++j) {
                 int pair[2];
-                require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0,
-                        "cannot link ", size, " ranks: ", std::strerror(errno));
+                const int status = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
+                require(status == 0, "cannot link ", size, " ranks: ", std::strerror(errno));
                 ends_[i][j] = pair[0], ends_[j][i] = pair[1];
             }
     }

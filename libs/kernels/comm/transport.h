@@ -36,10 +36,9 @@ class Transport {
     int rank_, size_, local_;
 };
 
-// Transport among `members` of `all`'s ranks, in rising order and with this one; there they are 0,
-// 1,
-// ... They use `all`, which must outlive them: any two ranks must use the two in the same order,
-// and `all` is the one to finish.
+// Transport among `members` of `all`'s ranks, which are in rising order and include this one. There
+// they are the ranks 0 to size - 1. They use `all`, which must outlive them: any two ranks must use
+// the two in the same order, and `all` is the one to finish.
 std::unique_ptr<Transport> sub_transport(Transport& all, std::vector<int> members);
 
 // What the launcher (mpirun, srun) of this process says of it.
