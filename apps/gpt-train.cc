@@ -14,7 +14,11 @@ void run(const gpt::TrainOptions& options, Console& console) {
     std::signal(SIGPIPE, SIG_IGN);
     hold_ending_signals();
     std::function<std::unique_ptr<Transport>()> meet;
-    if (options.rendezvous.given()) meet = [&] { return rendezvous_transport(options.rendezvous); };
+    if (options.rendezvous.given())
+        meet = [&] {
+            return rendezvous_transport(options.rendezvous,
+                                        [&](const std::string& text) { console.warning(text); });
+        };
     const auto train = [&](std::unique_ptr<Transport> links) {
         gpt::TrainRun(options, console, std::move(links))();
     };

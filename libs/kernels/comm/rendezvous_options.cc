@@ -7,7 +7,14 @@ namespace hark {
 
 std::optional<std::pair<std::string, std::string>> RendezvousOptions::address() const {
     constexpr std::string_view kScheme = "tcp://";
-    if (where.find("://") == std::string::npos) return std::nullopt;
+    if (where.find("://") == std::string::npos) {
+        const size_t colon = where.rfind(':');
+        require_usage(colon == std::string::npos || colon == 0 || colon + 1 == where.size() ||
+                          where.find('/') != std::string::npos ||
+                          where.find_first_not_of("0123456789", colon + 1) != std::string::npos,
+                      "--rendezvous: '", where, "' is no file name; write tcp://", where);
+        return std::nullopt;
+    }
     const std::string rest = where.starts_with(kScheme) ? where.substr(kScheme.size()) : "";
     const size_t colon = rest.rfind(':');
     require_usage(colon != std::string::npos && colon > 0 && colon + 1 < rest.size() &&
@@ -15,6 +22,7 @@ std::optional<std::pair<std::string, std::string>> RendezvousOptions::address() 
                   "--rendezvous: expected tcp://HOST:PORT or a file, got '", where, "'");
     std::string host = rest.substr(0, colon);
     if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+    require_usage(!host.empty(), "--rendezvous: expected a host, got '", where, "'");
     return std::pair(host, rest.substr(colon + 1));
 }
 

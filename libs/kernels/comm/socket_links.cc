@@ -1,5 +1,7 @@
 #include "kernels/comm/socket_links.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +14,11 @@
 
 namespace hark {
 namespace {
+
+constexpr int kCheckMs = 10'000;
+// TCP probes a receiver that does not read every 2 minutes or more often, and each probe is
+// acknowledged: one of them may be lost.
+constexpr unsigned kLongestSilenceMinutes = 5;
 
 class SocketLinks : public Transport {
   public:
@@ -28,14 +35,19 @@ class SocketLinks : public Transport {
         while (!out.empty() || !in.empty()) {
             pollfd ready[2] = {{out.empty() ? -1 : at(to), POLLOUT, 0},
                                {in.empty() ? -1 : at(from), POLLIN, 0}};
-            if (::poll(ready, 2, -1) < 0 && errno != EINTR) fail("poll: ", std::strerror(errno));
+            const int count = ::poll(ready, 2, kCheckMs);
+            if (count < 0 && errno != EINTR) fail("poll: ", std::strerror(errno));
+            if (count == 0) {
+                if (!out.empty()) expect_acknowledgements(to);
+                if (!in.empty()) expect_acknowledgements(from);
+            }
             if (ready[0].revents != 0)
                 out = out.subspan(
                     moved(to, ::send(at(to), out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT)));
             if (ready[1].revents == 0) continue;
-            const ssize_t count = ::recv(at(from), in.data(), in.size(), MSG_DONTWAIT);
-            if (count == 0) gone(from);
-            in = in.subspan(moved(from, count));
+            const ssize_t size = ::recv(at(from), in.data(), in.size(), MSG_DONTWAIT);
+            if (size == 0) gone(from);
+            in = in.subspan(moved(from, size));
         }
     }
 
@@ -51,6 +63,15 @@ class SocketLinks : public Transport {
     int at(int rank) const { return sockets_[static_cast<size_t>(rank)]; }
     [[noreturn]] static void gone(int rank) {
         fail("rank ", rank, " has ended, and the run cannot continue without it");
+    }
+    // Throws Error if a TCP connection's other machine is silent. A process that is busy is no
+    // failure: its machine acknowledges what it does not read.
+    void expect_acknowledgements(int rank) const {
+        tcp_info info{};
+        socklen_t size = sizeof info;
+        if (::getsockopt(at(rank), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;  // no TCP
+        require(info.tcpi_last_ack_recv < kLongestSilenceMinutes * 60'000, "link to rank ", rank,
+                ": its machine has not answered for ", kLongestSilenceMinutes, " minutes");
     }
     static size_t moved(int peer, ssize_t count) {
         if (count >= 0) return static_cast<size_t>(count);

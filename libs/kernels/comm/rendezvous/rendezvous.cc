@@ -1,21 +1,21 @@
 #include "kernels/comm/rendezvous/rendezvous.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <tuple>
 #include <vector>
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/json.h"
 #include "core/privacy.h"
 #include "core/version.h"
-#include "kernels/comm/rendezvous/guest_list.h"
+#include "kernels/comm/rendezvous/acceptor.h"
+#include "kernels/comm/rendezvous/peer_list.h"
+#include "kernels/comm/rendezvous/rendezvous_file.h"
+#include "kernels/comm/rendezvous/wait_notice.h"
 #include "kernels/comm/socket_links.h"
 
 namespace hark {
@@ -25,12 +25,12 @@ using Side = TrustedSocket::Side;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kOneTry(5);  // for a connection
+constexpr seconds kConnecting(5);
+constexpr seconds kGreetingOfRank0(30);  // rank 0 serves one connection at a time
+constexpr seconds kAfterAnotherRun(1);
 constexpr milliseconds kBetweenTries(100);
-constexpr seconds kLinking(60);  // for all pairs, once all ranks have come
+constexpr seconds kLinking(60);  // for all pairs, once all ranks are connected to rank 0
 constexpr size_t kShortestToken = 16;
-
-Deadline in(auto time) { return std::chrono::steady_clock::now() + time; }
 
 std::string machine_name() {
     char host[256] = "";
@@ -59,117 +59,127 @@ std::string given_token(const std::string& file) {
     return token;
 }
 
-// The meeting's file: where rank 0 waits, and the token.
-struct Invitation {
-    std::vector<std::string> addresses;
-    std::string port, token;
+std::string random_token() {
+    std::string token;
+    for (const char byte : random_bytes(32)) {
+        constexpr const char* kDigits = "0123456789abcdef";
+        token += kDigits[byte >> 4 & 15];
+        token += kDigits[byte & 15];
+    }
+    return token;
+}
 
-    void write(const std::string& file) const {
-        const std::string text =
-            nlohmann::json{{"addresses", addresses}, {"port", port}, {"token", token}}.dump();
-        AtomicFile out(file);
-        require(::fchmod(out.fd(), 0600) == 0, file, ": cannot make it private");
-        out.write(text + "\n");
-        out.commit();
-    }
-    static Invitation read(const std::string& file) {
-        const nlohmann::json json = parse_json(read_file(file, 1 << 20), file);
-        try {
-            return {json.at("addresses").get<std::vector<std::string>>(),
-                    json.at("port").get<std::string>(), json.at("token").get<std::string>()};
-        } catch (const nlohmann::json::exception&) {
-            fail(file, ": expected what rank 0 writes there");
-        }
-    }
-};
+bool is_loopback(const std::string& host) {
+    return host.starts_with("127.") || host == "::1" || host.ends_with("localhost");
+}
 
 class Rendezvous {
   public:
-    explicit Rendezvous(const RendezvousOptions& options)
-        : options_(options), address_(options.address()), deadline_(in(seconds(options.timeout))) {
+    Rendezvous(const RendezvousOptions& options, WaitNotice notice)
+        : options_(options),
+          address_(options.address()),
+          deadline_(deadline_in(seconds(options.timeout))),
+          notice_(std::move(notice)) {
         std::tie(rank_, ranks_) = options.place();
         if (address_) token_ = given_token(options.token_file);
         sockets_.resize(static_cast<size_t>(ranks_));
     }
 
     std::unique_ptr<Transport> transport() {
-        const std::vector<Guest> guests = rank_ == 0 ? as_first() : as_another();
-        const std::string& machine = guests[static_cast<size_t>(rank_)].machine;
-        const auto local = std::count_if(guests.begin(), guests.begin() + rank_,
-                                         [&](const Guest& g) { return g.machine == machine; });
+        const std::vector<Peer> peers = rank_ == 0 ? as_first() : as_another();
+        const std::string& machine = peers[static_cast<size_t>(rank_)].machine;
+        const auto local = std::count_if(peers.begin(), peers.begin() + rank_,
+                                         [&](const Peer& g) { return g.machine == machine; });
         std::vector<int> sockets;
         for (TcpSocket& socket : sockets_) sockets.push_back(socket.release());
         return socket_links(rank_, std::move(sockets), static_cast<int>(local));
     }
 
   private:
-    Guest self(int port) const { return {rank_, ranks_, port, machine_name(), kVersion, ""}; }
+    Peer self(int port) const { return {rank_, ranks_, port, machine_name(), kVersion, ""}; }
     TcpSocket& link(int rank) { return sockets_[static_cast<size_t>(rank)]; }
 
-    std::vector<Guest> as_first() {
+    std::vector<Peer> as_first() {
         const TcpSocket listener = first_listener();
+        RendezvousFile file;
         if (!address_) {
             token_ = random_token();
-            Invitation{machine_addresses(), std::to_string(listener.own_port()), token_}.write(
-                options_.where);
+            file = {machine_addresses(), std::to_string(listener.own_port()), token_};
+            file.write(options_.where);
         }
-        GuestList list(ranks_, token_);
+        const auto remove_file = [&] {
+            if (!address_) file.remove(options_.where);
+        };
+        PeerList list(ranks_, token_);
         try {
-            list.fill(listener, deadline_);
+            list.fill(listener, seconds(options_.timeout), notice_);
         } catch (const Error&) {
-            forget_invitation();
+            remove_file();
             throw;
         }
-        forget_invitation();
-        std::vector<Guest> guests = list.introduce(self(0));
+        remove_file();
+        std::vector<Peer> peers = list.send_table(self(0));
         for (int rank = 1; rank < ranks_; ++rank) link(rank) = list.take(rank);
-        return guests;
+        return peers;
     }
 
     TcpSocket first_listener() const {
         if (!address_) return listen_at("", "0");
+        const auto& [host, port] = *address_;
         try {
-            return listen_at(address_->first, address_->second);
+            TcpSocket listener = listen_at(host, port);
+            const std::string own = listener.own_address();
+            require(is_loopback(host) || !is_loopback(own), host, " is ", own,
+                    " on this machine, which no other one reaches (see /etc/hosts); write an "
+                    "address of its network");
+            return listener;
         } catch (const Error& error) {
             fail(options_.where, ": cannot listen on it: ", error.what());
         }
     }
 
-    void forget_invitation() const {
-        std::error_code ignored;
-        if (!address_) std::filesystem::remove(options_.where, ignored);
-    }
-
-    static std::string random_token() {
-        std::string token;
-        for (const char byte : random_bytes(32)) {
-            constexpr const char* kDigits = "0123456789abcdef";
-            token += kDigits[byte >> 4 & 15];
-            token += kDigits[byte & 15];
-        }
-        return token;
-    }
-
-    std::vector<Guest> as_another() {
-        TrustedSocket first = reach_first();
-        // Where rank 0's network is; the ranks above this one connect to it.
-        const TcpSocket listener = listen_at(first.socket().own_address(), "0");
-        std::vector<Guest> guests;
+    std::vector<Peer> as_another() {
+        TcpSocket listener;
+        const std::string table = ask_first(listener);
+        std::vector<Peer> peers;
         try {
-            first.send(self(listener.own_port()).as_text(), in(kOneTry));
-            // Rank 0 says at its own deadline who is missing.
-            guests = table_from_text(first.receive(deadline_ + 2 * kOneTry));
-        } catch (const WrongToken&) {
-            fail(options_.where, ": rank 0 has another token");
+            peers = table_from_text(table);
         } catch (const Error& error) {
             fail("rank 0: ", error.what());
         }
-        require(static_cast<int>(guests.size()) == ranks_, "rank 0: ", guests.size(), " ranks");
-        keep_connected(first.socket());
-        link(0) = first.take();
-        for (int rank = 1; rank < rank_; ++rank) link(rank) = call(guests, rank);
-        answer_others(listener);
-        return guests;
+        require(static_cast<int>(peers.size()) == ranks_, "rank 0: ", peers.size(), " ranks");
+        for (int rank = 1; rank < rank_; ++rank) link(rank) = connect_rank(peers, rank);
+        accept_others(listener);
+        return peers;
+    }
+
+    // Sends rank 0 this process's port, and returns the answer.
+    std::string ask_first(TcpSocket& listener) {
+        while (true) {
+            TrustedSocket first = reach_first();
+            // Where rank 0's network is; the ranks above this one connect to it.
+            listener = listen_at(first.socket().own_address(), "0");
+            try {
+                keep_connected(first.socket());
+                first.send(self(listener.own_port()).as_text(), deadline_in(kMessageTimeout));
+                // Rank 0 says at its own deadline who is missing.
+                const Deadline end = deadline_ + 2 * kMessageTimeout;
+                while (
+                    wait_readable({first.socket().fd()}, std::min(end, notice_.next())).empty() &&
+                    std::chrono::steady_clock::now() < end)
+                    notice_.say("connected to rank 0; waiting for other ranks");
+                std::string answer = first.receive(end);
+                link(0) = first.take();
+                return answer;
+            } catch (const WrongToken&) {
+                // A file that is left over may have a port that another run uses now.
+                if (address_ || std::chrono::steady_clock::now() >= deadline_)
+                    fail(options_.where, ": rank 0 has another token");
+                wait_readable({}, deadline_in(kAfterAnotherRun));
+            } catch (const Error& error) {
+                fail("rank 0: ", error.what());
+            }
+        }
     }
 
     // Tries until the deadline: rank 0 may start last, and an old file may be there.
@@ -177,12 +187,12 @@ class Rendezvous {
         std::string why;
         do {
             try {
-                const Invitation to = address_
-                                          ? Invitation{{address_->first}, address_->second, token_}
-                                          : Invitation::read(options_.where);
+                const RendezvousFile to =
+                    address_ ? RendezvousFile{{address_->first}, address_->second, token_}
+                             : RendezvousFile::read(options_.where);
                 for (const std::string& host : to.addresses) {
                     try {
-                        return greet_first(host, to);
+                        return connect_first(host, to);
                     } catch (const Error& error) {
                         why = error.what();
                     }
@@ -190,15 +200,18 @@ class Rendezvous {
             } catch (const Error& error) {
                 why = error.what();
             }
-            wait_readable({}, in(kBetweenTries));
+            notice_.say("waiting for rank 0: " + why);
+            wait_readable({}, deadline_in(kBetweenTries));
         } while (std::chrono::steady_clock::now() < deadline_);
         fail("rank 0 was not found within ", options_.timeout, " s: ", why);
     }
 
-    TrustedSocket greet_first(const std::string& host, const Invitation& to) {
-        const Deadline soon = std::min(deadline_, in(kOneTry));
+    TrustedSocket connect_first(const std::string& host, const RendezvousFile& to) {
         try {
-            TrustedSocket first(connect_to(host, to.port, soon), Side::caller, to.token, soon);
+            TcpSocket socket =
+                connect_to(host, to.port, std::min(deadline_, deadline_in(kConnecting)));
+            TrustedSocket first(std::move(socket), Side::caller, to.token,
+                                std::min(deadline_, deadline_in(kGreetingOfRank0)));
             token_ = to.token;
             return first;
         } catch (const Error& error) {
@@ -206,37 +219,39 @@ class Rendezvous {
         }
     }
 
-    TcpSocket call(const std::vector<Guest>& guests, int rank) {
-        const Guest& guest = guests[static_cast<size_t>(rank)];
-        const Deadline soon = in(kLinking);
+    TcpSocket connect_rank(const std::vector<Peer>& peers, int rank) {
+        const Peer& peer = peers[static_cast<size_t>(rank)];
+        const Deadline soon = deadline_in(kLinking);
         try {
-            TrustedSocket other(connect_to(guest.address, std::to_string(guest.port), soon),
+            TrustedSocket other(connect_to(peer.address, std::to_string(peer.port), soon),
                                 Side::caller, token_, soon);
             other.send(std::to_string(rank_), soon);
             require(other.receive(soon) == std::to_string(rank), "another process answers");
             keep_connected(other.socket());
             return other.take();
         } catch (const Error& error) {
-            fail("cannot reach rank ", rank, " at ", guest.address, ":", guest.port, ": ",
+            fail("cannot reach rank ", rank, " at ", peer.address, ":", peer.port, ": ",
                  error.what());
         }
     }
 
     // Takes the connections of the ranks above this one. Others are dropped.
-    void answer_others(const TcpSocket& listener) {
-        const Deadline end = in(kLinking);
+    void accept_others(const TcpSocket& listener) {
+        const Deadline end = deadline_in(kLinking);
+        Acceptor acceptor(listener);
         while (true) {
             std::vector<int> missing;
             for (int rank = rank_ + 1; rank < ranks_; ++rank)
                 if (!link(rank).is_open()) missing.push_back(rank);
             if (missing.empty()) return;
-            TcpSocket socket = accept_at(listener, end);
+            TcpSocket socket = acceptor.next(end);
             require(socket.is_open(), names_of(missing), " did not connect to this one at ",
                     listener.own_address(), ":", listener.own_port(), " within ", kLinking.count(),
                     " s");
             try {
-                const Deadline soon = in(kOneTry);
-                TrustedSocket other(std::move(socket), Side::listener, token_, soon);
+                TrustedSocket other(std::move(socket), Side::listener, token_,
+                                    deadline_in(kGreetingTimeout));
+                const Deadline soon = deadline_in(kMessageTimeout);
                 const std::string name = other.receive(soon);
                 const auto rank = std::find_if(missing.begin(), missing.end(), [&](int number) {
                     return std::to_string(number) == name;
@@ -253,6 +268,7 @@ class Rendezvous {
     const RendezvousOptions& options_;
     std::optional<std::pair<std::string, std::string>> address_;
     Deadline deadline_;
+    WaitNotice notice_;
     int rank_ = 0, ranks_ = 1;
     std::string token_;
     std::vector<TcpSocket> sockets_;  // to each rank
@@ -260,13 +276,18 @@ class Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Transport> rendezvous_transport(const RendezvousOptions& options) {
-    const auto [rank, ranks] = options.place();
+std::unique_ptr<Transport> rendezvous_transport(
+    const RendezvousOptions& options, const std::function<void(const std::string&)>& notice) {
+    const auto place = options.place();
+    const int rank = place.first, ranks = place.second;
     if (ranks == 1) return nullptr;
     try {
         require(!is_offline(), options.where,
                 ": not used, because HARK_OFFLINE is set; unset it to use the network");
-        return Rendezvous(options).transport();
+        const auto print = [&](const std::string& text) {
+            notice(concat("rank ", rank, ": ", text));
+        };
+        return Rendezvous(options, WaitNotice(print)).transport();
     } catch (const UsageError&) {
         throw;
     } catch (const Error& error) {

@@ -39,8 +39,8 @@ template <class End>
 Address address_at(int fd, const End& end) {
     Address address{};
     socklen_t length = sizeof address;
-    require(end(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0,
-            "socket: ", std::strerror(errno));
+    const int status = end(fd, reinterpret_cast<sockaddr*>(&address), &length);
+    require(status == 0, "socket: ", std::strerror(errno));
     return address;
 }
 
@@ -150,37 +150,49 @@ void TcpSocket::receive(std::span<std::byte> bytes, Deadline deadline) const {
     });
 }
 
-bool wait_readable(const std::vector<int>& sockets, Deadline deadline) {
+std::vector<int> wait_readable(const std::vector<int>& sockets, Deadline deadline) {
     std::vector<pollfd> all;
     for (const int fd : sockets) all.push_back({fd, POLLIN, 0});
-    return wait_for(all, deadline);
+    std::vector<int> ready;
+    if (!wait_for(all, deadline)) return ready;
+    for (const pollfd& one : all)
+        if (one.revents != 0) ready.push_back(one.fd);
+    return ready;
 }
 
 TcpSocket listen_at(const std::string& host, const std::string& port) {
+    if (host.empty()) {
+        try {
+            return listen_at("::", port);  // has the addresses of IPv4 too
+        } catch (const Error&) {
+            return listen_at("0.0.0.0", port);
+        }
+    }
     return first_that_opens(host, port, AI_PASSIVE, [](int fd, const addrinfo* at) {
-        const int yes = 1;
+        const int yes = 1, no = 0;
         ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+        if (at->ai_family == AF_INET6) ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
         return error_of(::bind(fd, at->ai_addr, at->ai_addrlen) == 0 &&
                         ::listen(fd, SOMAXCONN) == 0);
     });
 }
 
-TcpSocket accept_at(const TcpSocket& listener, Deadline deadline) {
-    while (wait_readable({listener.fd()}, deadline)) {
-        TcpSocket socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (socket.is_open()) return socket;
-        // One that has left before it was taken.
-        require(errno == EAGAIN || errno == EINTR || errno == ECONNABORTED,
-                "accept: ", std::strerror(errno));
-    }
-    return {};
+TcpSocket accept_now(const TcpSocket& listener) {
+    TcpSocket socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    // ECONNABORTED: it was closed before it was accepted.
+    require(socket.is_open() || errno == EAGAIN || errno == EINTR || errno == ECONNABORTED,
+            "accept: ", std::strerror(errno));
+    return socket;
 }
 
 TcpSocket connect_to(const std::string& host, const std::string& port, Deadline deadline) {
     return first_that_opens(host, port, 0, [&](int fd, const addrinfo* at) -> std::string {
         if (::connect(fd, at->ai_addr, at->ai_addrlen) == 0) return "";
         if (errno != EINPROGRESS) return std::strerror(errno);
-        if (!wait_for(fd, POLLOUT, deadline)) return "no answer in time";
+        int left = 0;  // of the addresses
+        for (const addrinfo* each = at; each != nullptr; each = each->ai_next) ++left;
+        const Deadline now = std::chrono::steady_clock::now();
+        if (!wait_for(fd, POLLOUT, now + (deadline - now) / left)) return "no answer in time";
         int error = 0;
         socklen_t size = sizeof error;
         ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
@@ -190,21 +202,21 @@ TcpSocket connect_to(const std::string& host, const std::string& port, Deadline 
 
 void keep_connected(const TcpSocket& socket) {
     const auto set = [&](int level, int name, int value) {
-        require(::setsockopt(socket.fd(), level, name, &value, sizeof value) == 0,
-                "setsockopt: ", std::strerror(errno));
+        const int status = ::setsockopt(socket.fd(), level, name, &value, sizeof value);
+        require(status == 0, "setsockopt: ", std::strerror(errno));
     };
     set(IPPROTO_TCP, TCP_NODELAY, 1);
     set(SOL_SOCKET, SO_KEEPALIVE, 1);
     set(IPPROTO_TCP, TCP_KEEPIDLE, 20);
     set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
     set(IPPROTO_TCP, TCP_KEEPCNT, 4);
-    set(IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000);
 }
 
 std::vector<std::string> machine_addresses() {
     std::vector<std::string> first, loopback;
     ifaddrs* list = nullptr;
-    require(::getifaddrs(&list) == 0, "getifaddrs: ", std::strerror(errno));
+    const int status = ::getifaddrs(&list);
+    require(status == 0, "getifaddrs: ", std::strerror(errno));
     const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
     for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
         if (at->ifa_addr == nullptr || !(at->ifa_flags & IFF_UP)) continue;

@@ -30,8 +30,8 @@ std::string receive_text(const TcpSocket& socket, size_t size, Deadline deadline
 
 std::string random_bytes(size_t count) {
     std::string bytes(count, '\0');
-    require(::getrandom(bytes.data(), count, 0) == static_cast<ssize_t>(count),
-            "getrandom: ", std::strerror(errno));
+    const ssize_t got = ::getrandom(bytes.data(), count, 0);
+    require(got == static_cast<ssize_t>(count), "getrandom: ", std::strerror(errno));
     return bytes;
 }
 
@@ -66,8 +66,10 @@ std::string TrustedSocket::receive(Deadline deadline) {
     const std::string text = receive_text(socket_, size, deadline);
     const Side sender = side_ == Side::caller ? Side::listener : Side::caller;
     const Mac expected = mac_of(sender, received_++, text);
-    if (::CRYPTO_memcmp(mac.data(), expected.data(), mac.size()) != 0)
+    if (::CRYPTO_memcmp(mac.data(), expected.data(), mac.size()) != 0) {
+        if (side_ == Side::listener) send("", deadline);  // the caller's receive() throws it too
         throw WrongToken("the token is another one");
+    }
     return text;
 }
 

@@ -9,6 +9,10 @@
 
 namespace hark {
 
+// At most, for what a listener's connection sends: connections are served one after another.
+constexpr std::chrono::seconds kGreetingTimeout(1);
+constexpr std::chrono::seconds kMessageTimeout(5);
+
 // The other end has another token.
 class WrongToken : public Error {
   public:
@@ -28,7 +32,8 @@ class TrustedSocket {
     TrustedSocket(TcpSocket socket, Side side, std::string token, Deadline deadline);
 
     void send(const std::string& text, Deadline deadline);
-    std::string receive(Deadline deadline);  // throws WrongToken
+    // Throws WrongToken, a listener after it has told the caller.
+    std::string receive(Deadline deadline);
 
     const TcpSocket& socket() const { return socket_; }
     TcpSocket take() { return std::move(socket_); }

@@ -1,15 +1,16 @@
-// The ranks that have come to rank 0.
+// The ranks that have connected to rank 0.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "kernels/comm/rendezvous/trusted_socket.h"
+#include "kernels/comm/rendezvous/wait_notice.h"
 
 namespace hark {
 
 // What a rank says of itself to rank 0.
-struct Guest {
+struct Peer {
     int rank = 0, ranks = 0;
     int port = 0;         // at which the ranks above it connect to it
     std::string machine;  // equal on one machine
@@ -17,32 +18,32 @@ struct Guest {
     std::string address;  // as rank 0 sees it
 
     std::string as_text() const;
-    static Guest from_text(const std::string& text);  // throws Error
+    static Peer from_text(const std::string& text);  // throws Error
 };
 
-// Rank 0's side: takes ranks until all are there.
-class GuestList {
+// Rank 0's side: accepts ranks until all are connected.
+class PeerList {
   public:
-    GuestList(int ranks, std::string token);
+    PeerList(int ranks, std::string token);
 
-    // Waits for all ranks until the deadline. Throws Error, which all that have come are told too.
-    void fill(const TcpSocket& listener, Deadline deadline);
-    // Tells all where all are. Returns the ranks; [0] is `own`.
-    std::vector<Guest> introduce(const Guest& own);
+    // Waits for all ranks. Throws Error, which all that are connected are told too.
+    void fill(const TcpSocket& listener, std::chrono::seconds timeout, WaitNotice& notice);
+    // Sends all ranks the addresses of all. Returns the ranks; [0] is `own`.
+    std::vector<Peer> send_table(const Peer& own);
     // The connection to a rank.
     TcpSocket take(int rank) { return at(rank).connection.take(); }
 
   private:
     struct Entry {
         TrustedSocket connection;
-        Guest guest;
+        Peer peer;
     };
     Entry& at(int rank) { return entries_[static_cast<size_t>(rank)]; }
 
-    void admit(TcpSocket socket);
-    std::string refusal_of(const Guest& guest);
-    void forget_those_that_left();
-    std::string missing() const;
+    void accept(TcpSocket socket);
+    std::string refusal_of(const Peer& peer);
+    void drop_closed();
+    std::vector<int> missing() const;
     [[noreturn]] void end(const std::string& why);
 
     std::string token_, refused_;  // the last one that was refused, and why
@@ -50,9 +51,9 @@ class GuestList {
 };
 
 // What rank 0 answers: where all ranks are, or an error.
-std::string table_as_text(const std::vector<Guest>& guests);
+std::string table_as_text(const std::vector<Peer>& peers);
 // Throws Error with rank 0's error.
-std::vector<Guest> table_from_text(const std::string& text);
+std::vector<Peer> table_from_text(const std::string& text);
 
 // "rank 2", "ranks 1, 3 and 4".
 std::string names_of(const std::vector<int>& ranks);
