@@ -3,7 +3,7 @@
 # CPU, by --rendezvous. Stories: an address and a token; a shared file; a rank that is killed; a cable that
 # is pulled; each run goes on and ends at the bits of one that nothing disturbed. Then ranks that are late,
 # wrong, or have another token. BIN has the tools (build/bin). Needs root and iproute2. Not part of
-# tests/run.sh: it takes seven minutes, five of them until both ranks notice the pulled cable.
+# tests/run.sh: it takes six minutes, five of them until both ranks notice the pulled cable.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 bin="$(realpath -- "${1:-$here/../build/bin}")"
