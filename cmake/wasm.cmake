@@ -23,6 +23,12 @@ add_link_options(-fwasm-exceptions -sMODULARIZE -sEXPORT_NAME=createTool -sINVOK
 foreach(package boost nlohmann_json openmp pkgconfig threads zlib)
     file(WRITE ${CMAKE_FIND_PACKAGE_REDIRECTS_DIR}/${package}-config.cmake "")
 endforeach()
+# What asks pkg-config for a library goes without it.
+function(pkg_check_modules name)
+    if("REQUIRED" IN_LIST ARGN)
+        message(FATAL_ERROR "${name}: not built for WebAssembly")
+    endif()
+endfunction()
 foreach(target nlohmann_json::nlohmann_json OpenMP::OpenMP_CXX Threads::Threads)
     add_library(${target} INTERFACE IMPORTED GLOBAL)
 endforeach()

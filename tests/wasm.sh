@@ -9,7 +9,7 @@ here="$(cd "$(dirname "$0")" && pwd)"
 [ -n "${HARK_WASM_INSIDE:-}" ] || HARK_WASM_INSIDE=1 exec unshare --mount "$0" "$@"
 bin="$(realpath -- "${1:-$here/../build/bin}")"
 root="${HARK_WASM_ROOT:-/var/tmp/hark-wasm}"
-for tool in audio-decode mel vad whisper-transcribe gpt-generate; do
+for tool in audio-decode hark-trace mel vad whisper-transcribe gpt-generate; do
     [ -x "$bin/$tool" ] || {
         echo "wasm.sh: $bin: has no $tool; build the tools first" >&2
         exit 2
@@ -19,7 +19,7 @@ done
 if [ ! -e "$root/made" ]; then
     install_packages mmdebstrap
     rm -rf "$root"
-    packages=emscripten,nodejs,cmake,ninja-build,pkgconf,dpkg-dev,libboost-dev,nlohmann-json3-dev
+    packages=emscripten,nodejs,git,cmake,ninja-build,pkgconf,dpkg-dev,libboost-dev,nlohmann-json3-dev
     mmdebstrap --quiet --variant=minbase --include="$packages,ca-certificates" trixie "$root"
     sed -n 's|^deb \(.*\) trixie main$|deb-src \1 trixie main\ndeb-src \1 bookworm main|p' \
         "$root/etc/apt/sources.list" > "$root/etc/apt/sources.list.d/source.list"
@@ -35,7 +35,8 @@ inside wasm/libraries.sh /build/libraries
 inside emcmake cmake --preset wasm -B /build/wasm -DHARK_WASM_LIBRARIES=/build/libraries > /dev/null
 inside ninja -C /build/wasm -j2
 
-work="$(mktemp -d)"
+work="$(mktemp -d -p "$root/tmp")"
+seen="/tmp/$(basename "$work")"  # within the chroot
 trap 'rm -rf "$work"' EXIT
 cd "$here/.."
 wasm() { inside node wasm/tool.mjs "/build/wasm/bin/$1.js" "${@:2}"; }
@@ -86,6 +87,35 @@ same prompts "$work/prompts" "${gpt[@]}" --input-format lines --temperature 0
 same "one prompt, sampled" "$work/prompts" "${gpt[@]}" --seed 7
 same "an answer of a form" "$work/prompts" "${gpt[@]}" --regex '[a-z]+.[0-9]{3}'
 same "a token less likely" "$work/prompts" "${gpt[@]}" --seed 3 --logit-bias 5=-1.5e1
+
+# measured NAME INPUT TOOL ARGUMENT...: the stages of the profile are those that the native tool has on a pipe, and
+# the metrics have the same names, labels and seconds of audio.
+measured() {
+    local name="$1" input="$2" tool="$3"
+    shift 3
+    cat -- "$input" | "$bin/$tool" "$@" --profile "$work/native.json" --metrics "$work/native.prom" |
+        cat > "$work/native"
+    wasm "$tool" "$@" --profile "$seen/$tool.json" --metrics "$seen/wasm.prom" < "$input" > "$work/wasm"
+    cmp "$work/native" "$work/wasm"
+    stages() { grep -o "\"name\":\"$tool[.][a-z.]*\"" "$1" | sort -u; }
+    cmp <(stages "$work/native.json") <(stages "$work/$tool.json")
+    metrics() { sed '/^hark_\(audio_seconds\|recordings\)_total/!s/ [^ ]*$//; /^#/d' "$1" | sort; }
+    cmp <(metrics "$work/native.prom") <(metrics "$work/wasm.prom")
+    grep -q '^hark_peak_memory_bytes{.*} [1-9]' "$work/wasm.prom"
+    [ "$(stages "$work/$tool.json" | wc -l)" -gt 3 ]
+    echo "measured: $name: $tool"
+}
+measured "seven recordings" "$work/audio" mel
+measured "seven recordings" "$work/mel" "${whisper[@]}"
+"$bin/hark-trace" summary "$work/mel.json" > "$work/summary"
+grep -q '^bound by mel' "$work/summary"
+if "$bin/hark-trace" merge "$work/mel.json" "$work/whisper-transcribe.json" > "$work/merged" 2> "$work/errors" ||
+    ! grep -q 'their clocks differ' "$work/errors"; then
+    echo "wasm.sh: hark-trace merge took the profiles of two programs, which have no common clock" >&2
+    exit 1
+fi
+grep -q "^commit: $(git rev-parse --short=12 HEAD)$" <(wasm mel --version)
+
 fails 2 "unknown option" mel --nonsense
 fails 1 "no such file" whisper-transcribe --model ./missing
 fails 1 "no data" whisper-transcribe --model models/whisper-demo

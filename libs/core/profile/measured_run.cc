@@ -1,7 +1,6 @@
 #include "core/profile/measured_run.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,18 +12,13 @@
 
 #include "core/files.h"
 #include "core/metrics_text.h"
+#include "core/profile/process_info.h"
 #include "core/profile/run_counts.h"
 #include "core/sandbox/sandbox.h"
 #include "core/stats_table.h"
 
 namespace hark {
 namespace {
-
-int64_t most_resident_bytes() {
-    rusage usage{};
-    ::getrusage(RUSAGE_SELF, &usage);
-    return usage.ru_maxrss * int64_t{1024};
-}
 
 std::string metrics_text(const std::string& tool, double seconds, bool has_failed) {
     const RunCounts counts = run_counts();
@@ -48,7 +42,7 @@ std::string metrics_text(const std::string& tool, double seconds, bool has_faile
     for (const auto& [owner, memory] : counts.memory)
         text.add("memory_bytes", "gauge", static_cast<double>(memory.most),
                  metric_label("owner", owner));
-    text.add("peak_memory_bytes", "gauge", static_cast<double>(most_resident_bytes()));
+    text.add("peak_memory_bytes", "gauge", static_cast<double>(peak_memory()));
     if (!has_failed)
         text.add("last_success_timestamp_seconds", "gauge",
                  static_cast<double>(std::time(nullptr)));
@@ -121,7 +115,7 @@ void MeasuredRun::write_tables(double seconds) const {
     };
     for (const auto& [owner, memory] : counts.memory)
         if (memory.most > 0) row(owner, memory.most);
-    row("the process", most_resident_bytes());
+    row("the process", peak_memory());
 }
 
 }  // namespace hark

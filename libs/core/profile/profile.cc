@@ -16,6 +16,7 @@
 
 #include "core/error.h"
 #include "core/fingerprint.h"
+#include "core/profile/process_info.h"
 #include "core/profile/trace_lines.h"
 
 namespace hark {

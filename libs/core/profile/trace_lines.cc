@@ -4,7 +4,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <fstream>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -30,13 +29,6 @@ std::string metadata(const char* name, int tid, const std::string& arguments) {
 }
 
 }  // namespace
-
-std::string boot_id() {
-    std::ifstream in("/proc/sys/kernel/random/boot_id");
-    std::string id;
-    std::getline(in, id);
-    return id;
-}
 
 std::string trace_process(const std::string& tool, const std::string& boot) {
     return metadata("process_name", 0, concat("\"name\":", json_text(tool))) +

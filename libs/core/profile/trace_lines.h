@@ -17,7 +17,4 @@ std::string trace_span(const std::string& tool, const char* stage, int tid, int6
 // A step on the way of a recording's channel; the span that is open at `at` has it.
 std::string trace_step(int tid, int64_t at, const std::string& source, const std::string& channel);
 
-// This machine's boot, as the system names it; empty if it does not.
-std::string boot_id();
-
 }  // namespace hark

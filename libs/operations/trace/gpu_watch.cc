@@ -8,6 +8,7 @@
 #include "core/ending_signal.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/profile/process_info.h"
 #include "core/profile/profile.h"
 #include "core/profile/trace_lines.h"
 

@@ -8,6 +8,8 @@ std::string enter_sandbox(const std::vector<std::string>&) {
     return "the host of WebAssembly decides which files can be opened";
 }
 
+bool is_sandboxed() { return false; }
+
 void SandboxOptions::flags(Flags& flags) {
     flags.add("sandbox", mode, {"off", "on", "require"}, "MODE whether to decode in a sandbox")
         .details(
