@@ -81,10 +81,10 @@ void AdviseOptions::flags(Flags& flags) {
 }
 
 void AdviseOptions::check() const {
-    require_usage(!model.empty(), "--model is required");
     gpu_index(device);  // checks the flag
     require_usage(gpu.empty() || find_named_gpu(gpu) != nullptr, "--gpu: unknown GPU '", gpu, "'",
                   did_you_mean(gpu, gpu_names()), "; known are ", joined(gpu_names()));
+    require_usage(!model.empty(), "--model is required");
     require_usage(gpu.empty() || !run, "--run: runs on this machine; leave out --gpu");
     require_usage(inputs.empty() || run, "--input: needs --run");
 }
