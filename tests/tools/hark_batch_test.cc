@@ -32,6 +32,7 @@ class BatchScript : public testing::Test {
     void hanging_audio_decode() {
         tool("audio-decode",
              "[[ ! -e go && \"$*\" != */dev/null ]] || exec audio-decode \"$@\"\n"
+             "[ \"$1\" != --metrics ] || shift 2\n"
              "audio-decode \"$1\"\necho $$ > hangs\nexec sleep 60\n");
     }
     // What is in `out`.
