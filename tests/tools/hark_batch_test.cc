@@ -141,7 +141,8 @@ TEST_F(BatchScript, TakesAListAndGoesOnWhenAToolIsKilled) {
     const ProcessResult result = shell(
         "printf 'sea.wav\\nkey.wav\\n\\nin' | \"$batch\" --output-dir out --files-from - road.wav" +
         kDemoFlags +
-        " & until [ -e out/road.txt ] && [ -e hangs ]; do sleep 0.05; done\n"
+        " & until { [ -e out/road.txt ] && [ -e hangs ]; } || [ $SECONDS -gt 200 ]; do sleep 0.05; "
+        "done\n"
         "touch go; kill -9 $(cat hangs); wait $!");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     expect_contains(result.err, "the pipe broke");
