@@ -76,9 +76,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_vectorised(NormArgs of) {
     const int64_t row = int64_t{blockIdx.x} * kRowWarps + threadIdx.x / 32;
     if (row >= of.rows) return;
     Pack packs[kPacks];
-#pragma unroll
-    for (int i = 0; i < kPacks; ++i)
-        packs[i] = cuda::load_pack<8>(of.x + row * W + (32 * i + threadIdx.x % 32) * 8);
+    load_row(packs, of.x + row * W);
     normalise(of, row, packs);
 }
 
@@ -89,9 +87,7 @@ __global__ void __launch_bounds__(kRowThreads) norm_hopper(NormArgs of) {
     extern __shared__ __align__(128) unsigned char memory[];
     copy_rows<Bf16, W, kRing>(memory, of.x, of.rows, [&](int row, const Bf16* values) {
         Pack packs[kPacks];
-#pragma unroll
-        for (int i = 0; i < kPacks; ++i)
-            packs[i] = cuda::load_pack<8>(values + (32 * i + threadIdx.x % 32) * 8);
+        load_row(packs, values);
         normalise(of, row, packs);
     });
 }

@@ -22,6 +22,14 @@ __device__ float of_block(float value, const Combine& combine) {
     return value;
 }
 
+// Pack i of a lane is number 32 i + lane of the row at `from`, in global or shared memory.
+template <class T, int V, int N>
+__device__ void load_row(cuda::Pack<T, V> (&packs)[N], const T* from) {
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+        packs[i] = cuda::load_pack<V>(from + (32 * i + threadIdx.x % 32) * V);
+}
+
 // Bytes of the rings of copy_rows().
 template <class T, int Width, int Ring>
 constexpr int ring_bytes() {
@@ -29,8 +37,8 @@ constexpr int ring_bytes() {
            (Width * static_cast<int>(sizeof(T)) + static_cast<int>(sizeof(uint64_t)));
 }
 
-// Every warp of the grid takes every so many-th row of `from` (rows, Width): use(row, values) with
-// the row in shared memory, while the copy engine brings the warp's next Ring - 1 rows.
+// The warps of the grid take the rows of `from` (rows, Width) in turn: use(row, values) with the
+// row in shared memory, while the copy engine brings the warp's next Ring - 1 rows.
 template <class T, int Width, int Ring, class Use>
 __device__ void copy_rows(unsigned char* memory, const T* from, int rows, const Use& use) {
 #if HARK_HOPPER_CODE

@@ -63,9 +63,7 @@ __global__ void __launch_bounds__(kRowThreads) softmax_vectorised(SoftmaxArgs of
     const int64_t row = int64_t{blockIdx.x} * kRowWarps + threadIdx.x / 32;
     if (row >= of.rows) return;
     Pack packs[kPacks];
-#pragma unroll
-    for (int i = 0; i < kPacks; ++i)
-        packs[i] = cuda::load_pack<4>(of.x + row * W + (32 * i + threadIdx.x % 32) * 4);
+    load_row(packs, of.x + row * W);
     softmax_row(of, row, packs);
 }
 
@@ -76,9 +74,7 @@ __global__ void __launch_bounds__(kRowThreads) softmax_hopper(SoftmaxArgs of) {
     extern __shared__ __align__(128) unsigned char memory[];
     copy_rows<float, W, kRing>(memory, of.x, of.rows, [&](int row, const float* values) {
         Pack packs[kPacks];
-#pragma unroll
-        for (int i = 0; i < kPacks; ++i)
-            packs[i] = cuda::load_pack<4>(values + (32 * i + threadIdx.x % 32) * 4);
+        load_row(packs, values);
         softmax_row(of, row, packs);
     });
 }

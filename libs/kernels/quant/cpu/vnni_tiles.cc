@@ -4,8 +4,8 @@
 namespace hark {
 namespace {
 
-constexpr int kRowsAtOnce =
-    8;  // of weights: sums of high and low bytes and of products in registers
+// Of weights: their sums of high and low bytes, and of products, are in registers.
+constexpr int kRowsAtOnce = 8;
 
 // Four quants of a row.
 inline I four_quants(const int8_t* from) {
