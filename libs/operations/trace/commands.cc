@@ -72,8 +72,8 @@ int summary_command(int argc, char** argv) {
         .description =
             "A row per tool and stage: its spans, the seconds that its threads were busy in it,\n"
             "and those that they were blocked on the pipe, each without what other spans\n"
-            "within them took. The last line names the tool whose busiest thread was busy for\n"
-            "the largest share of its time: a faster one would make the pipe faster.",
+            "within them took. The last line names the tool whose busiest thread was busy the\n"
+            "longest: a faster one would make the pipe faster.",
         .examples =
             "# of profiles, or of a merged trace\n"
             "hark-trace summary trace.json"};
