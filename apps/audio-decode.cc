@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "audio/read_ahead.h"
-#include "core/cores.h"
-#include "core/files.h"
+#include "core/files/files.h"
+#include "core/machine/cores.h"
 #include "core/sandbox/sandbox.h"
 
 namespace {

@@ -1,7 +1,7 @@
 // gpt-train: token files -> a GPT-2 model, and a line of metrics per step on stdout.
 #include <csignal>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "gpt/train/train_run.h"
 #include "kernels/comm/rendezvous/rendezvous.h"
 

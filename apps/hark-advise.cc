@@ -5,7 +5,7 @@
 #include <iostream>
 #include <memory>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "hub/describe.h"
 #include "kernels/runtime/backend.h"
 #include "operations/advice/advise_options.h"

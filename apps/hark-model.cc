@@ -1,5 +1,5 @@
 // hark-model COMMAND: downloads, lists, chooses, removes, describes, converts and verifies models.
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "hub/commands/commands.h"
 
 using namespace hark::models;

@@ -4,7 +4,7 @@
 //                                                      -> MuteList
 #include <unistd.h>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "operations/redact/mute_list.h"
 #include "operations/redact/redact_options.h"
 #include "operations/redact/transcript_redactor.h"

@@ -5,7 +5,7 @@
 //                                    -> whisper::LiveSession
 #include <csignal>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "serve/api.h"
 #include "serve/models/served_models.h"
 #include "serve/serve_options.h"

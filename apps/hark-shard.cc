@@ -1,5 +1,5 @@
 // hark-shard COMMAND: cuts lists of recordings into shards, and joins and checks their results.
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "operations/shards/commands/commands.h"
 
 using namespace hark::shards;

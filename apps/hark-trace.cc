@@ -1,5 +1,5 @@
 // hark-trace COMMAND: one trace of the profiles of a pipe's tools, and what it says of each stage.
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "operations/trace/commands.h"
 
 using namespace hark::trace;

@@ -9,13 +9,13 @@
 #include <cstring>
 #include <iostream>
 
-#include "core/cli.h"
-#include "core/complete.h"
-#include "core/dispatch.h"
+#include "core/cli/cli.h"
+#include "core/cli/complete.h"
+#include "core/cli/dispatch.h"
+#include "core/cli/suggest.h"
+#include "core/cli/version.h"
 #include "core/error.h"
-#include "core/program_output.h"
-#include "core/suggest.h"
-#include "core/version.h"
+#include "core/machine/program_output.h"
 
 namespace {
 

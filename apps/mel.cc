@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "audio/mel_input.h"
-#include "core/cores.h"
+#include "core/machine/cores.h"
 #include "core/profile/run_counts.h"
 #include "kernels/runtime/backend.h"
 

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "core/profile/profile.h"
 #include "eval/error_report.h"
 #include "eval/eval_options.h"

@@ -1,7 +1,7 @@
 // whisper-transcribe: log-mel stream -> text, subtitles, tables, json, jsonl or a page, with
 // Whisper models.
-#include "core/cli.h"
-#include "core/privacy.h"
+#include "core/cli/cli.h"
+#include "core/sandbox/privacy.h"
 #include "whisper/transcribe/transcribe_stdin.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "commands.h"
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "gpt/answers/constraint.h"
 #include "gpt/sampling/logit_filters.h"
 #include "vocabulary.h"

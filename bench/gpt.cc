@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "commands.h"
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "core/error.h"
 #include "gpt_work.h"
 #include "harness.h"

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "commands.h"
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "core/random.h"
 #include "gpt/answers/constraint.h"
 #include "gpt/engine/engine.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "gpt/engine/decode_stream.h"
 #include "kernels/comm/communicator.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "commands.h"
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "harness.h"
 #include "kernels/batch_layout.h"
 #include "speech/detector.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# flag_names.sh BIN_DIR: libs/core/flag_names.inc, the names of all flags of the tools in BIN_DIR.
+# flag_names.sh BIN_DIR: libs/core/cli/flag_names.inc, the names of all flags of the tools in BIN_DIR.
 set -euo pipefail
 cd "$1"
 {

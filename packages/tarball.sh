@@ -15,7 +15,7 @@ mkdir -p "$out"
 # value NAME: of CMake's cache.
 value() { sed -n "s/^$1:[^=]*=//p" "$build/CMakeCache.txt"; }
 version="$(value CMAKE_PROJECT_VERSION)"
-commit="$(sed -n 's/.*kCommit = "\(.*\)".*/\1/p' "$build/libs/core/commit.h")"
+commit="$(sed -n 's/.*kCommit = "\(.*\)".*/\1/p' "$build/libs/core/cli/commit.h")"
 processor="$(sed -n 's/set(CMAKE_SYSTEM_PROCESSOR "\(.*\)")/\1/p' "$build"/CMakeFiles/*/CMakeSystem.cmake)"
 strip="$(value CMAKE_STRIP)"
 name="hark-$version-linux-$processor"

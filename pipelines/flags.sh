@@ -65,7 +65,7 @@ check_number() {
         wrong "$2: expected $3, got '$1'"
 }
 
-# nearest_flag WORD: the command's flag that WORD most likely stands for (core/suggest.h), or nothing.
+# nearest_flag WORD: the command's flag that WORD most likely stands for (core/cli/suggest.h), or nothing.
 nearest_flag() {
     local known
     mapfile -t known < <({

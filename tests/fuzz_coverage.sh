@@ -24,7 +24,7 @@ printf '%s\n' $names | BUILD="$build" SECONDS_EACH="$seconds" xargs -P "$(nproc)
 
 # Reader: regular expression of its sources, without ".cc"; a source belongs to the first that fits.
 readers='audio: libs/audio/(pcm|raw|wav)
-settings and JSON: libs/core/(json|settings)
+settings and JSON: libs/core/(json|cli/settings)
 transcripts: libs/eval/transcripts
 safetensors and tensor streams: libs/formats/(recordings|safetensors|tensor_stream)
 GGUF and ggml: libs/formats/(ggml|gguf|gguf_parts)

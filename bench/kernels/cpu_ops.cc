@@ -5,7 +5,7 @@
 
 #include "../commands.h"
 #include "../harness.h"
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "kernels/batch_layout.h"
 #include "kernels/ops.h"
 #include "kernels/runtime/backend.h"

@@ -9,7 +9,7 @@
 
 #include "audio/decoder.h"
 #include "audio/resampler.h"
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "formats/recordings.h"
 
 namespace hark {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/io.h"
+#include "core/files/io.h"
 
 namespace hark {
 

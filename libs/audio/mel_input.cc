@@ -2,7 +2,7 @@
 
 #include "audio/raw.h"
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 
 namespace hark {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/unicode.h"
 
 namespace hark {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "eval/normalizer.h"
 
 namespace hark {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/byte_cursor.h"
-#include "core/mapped_file.h"
+#include "core/files/byte_cursor.h"
+#include "core/files/mapped_file.h"
 #include "core/tensor.h"
 
 namespace hark {

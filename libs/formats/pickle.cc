@@ -2,8 +2,8 @@
 
 #include <unordered_map>
 
-#include "core/byte_cursor.h"
 #include "core/error.h"
+#include "core/files/byte_cursor.h"
 #include "formats/pickle_opcodes.h"
 
 namespace hark {

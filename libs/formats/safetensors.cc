@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/half.h"
-#include "core/json.h"
+#include "core/json/json.h"
 
 namespace hark {
 namespace {

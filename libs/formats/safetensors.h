@@ -12,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/mapped_file.h"
-#include "core/io.h"
+#include "core/files/io.h"
+#include "core/files/mapped_file.h"
 #include "core/tensor.h"
 
 namespace hark {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/byte_cursor.h"
 #include "core/error.h"
+#include "core/files/byte_cursor.h"
 
 namespace hark {
 namespace {

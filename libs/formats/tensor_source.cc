@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "core/half.h"
-#include "core/json.h"
+#include "core/json/json.h"
 
 namespace hark {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "formats/safetensors.h"
 
 namespace hark {

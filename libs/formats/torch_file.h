@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/mapped_file.h"
+#include "core/files/mapped_file.h"
 #include "formats/pickle.h"
 #include "formats/safetensors.h"
 #include "formats/stored_zip.h"

@@ -1,9 +1,9 @@
 #include "hub/any_model.h"
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
-#include "core/models.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
+#include "core/models/models.h"
 #include "formats/gguf.h"
 #include "whisper/model/ggml_file.h"
 

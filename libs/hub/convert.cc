@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "core/ranges.h"
 #include "gpt/families/gguf_types.h"
 #include "gpt/families/model_folder.h"

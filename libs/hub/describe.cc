@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <map>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "core/error.h"
 #include "core/half.h"
 #include "hub/model_record.h"

@@ -1,7 +1,7 @@
 // Descriptions of models.
 #pragma once
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "hub/any_model.h"
 
 namespace hark::models {

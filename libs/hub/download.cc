@@ -8,8 +8,8 @@
 #include <cstring>
 #include <thread>
 
-#include "core/files.h"
-#include "core/io.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
 #include "hub/digest.h"
 #include "hub/http_address.h"
 

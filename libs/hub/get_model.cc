@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/cli/suggest.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
-#include "core/models.h"
-#include "core/suggest.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
+#include "core/models/models.h"
 #include "formats/tensor_source.h"
 #include "gpt/families/config.h"
 #include "hub/any_model.h"

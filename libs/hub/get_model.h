@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "core/published_models.h"
+#include "core/models/published_models.h"
 #include "hub/download.h"
 #include "hub/part_directory.h"
 #include "hub/repository.h"

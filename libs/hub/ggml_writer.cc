@@ -2,8 +2,8 @@
 
 #include "audio/log_mel.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/io.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
 #include "formats/ggml.h"
 #include "formats/safetensors.h"
 #include "hub/hugging_face_writer.h"

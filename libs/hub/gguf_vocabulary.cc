@@ -3,8 +3,8 @@
 #include <map>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "text/byte_alphabet.h"
 #include "text/tokenizer/gguf_splits.h"
 #include "text/tokenizer/pattern.h"

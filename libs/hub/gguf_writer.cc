@@ -4,11 +4,11 @@
 #include <atomic>
 #include <cmath>
 
-#include "core/cores.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/io.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
+#include "core/json/json.h"
+#include "core/machine/cores.h"
 #include "core/ranges.h"
 #include "formats/gguf_output.h"
 #include "formats/safetensors.h"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/privacy.h"
-#include "core/version.h"
+#include "core/cli/version.h"
+#include "core/sandbox/privacy.h"
 #include "hub/http_address.h"
 
 namespace hark::models {

@@ -1,9 +1,9 @@
 #include "hub/hugging_face_writer.h"
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/io.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
+#include "core/json/json.h"
 #include "formats/safetensors.h"
 #include "gpt/families/family.h"
 #include "gpt/families/model_folder.h"

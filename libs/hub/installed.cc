@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/published_models.h"
+#include "core/models/published_models.h"
 #include "hub/any_model.h"
 #include "hub/describe.h"
 #include "hub/model_record.h"

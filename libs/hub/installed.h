@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
-#include "core/models.h"
+#include "core/json/json.h"
+#include "core/models/models.h"
 
 namespace hark::models {
 

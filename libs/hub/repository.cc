@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "core/models.h"
+#include "core/json/json.h"
+#include "core/models/models.h"
 #include "hub/hashes.h"
 
 namespace hark::models {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "hub/http_address.h"
 
 namespace hark::models {

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/fingerprint.h"
+#include "core/files/fingerprint.h"
 #include "core/tensor.h"
 #include "kernels/ops.h"
 #include "kernels/runtime/backend.h"

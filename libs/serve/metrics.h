@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics_text.h"
+#include "core/profile/metrics_text.h"
 #include "gpt/engine/engine.h"
 
 namespace hark::serve {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "serve/api_options.h"
 #include "serve/audio/audio_model.h"
 #include "serve/text/text_model.h"

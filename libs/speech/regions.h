@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "formats/recordings.h"
 
 namespace hark {

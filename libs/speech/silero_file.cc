@@ -3,9 +3,9 @@
 #include <map>
 #include <string>
 
-#include "core/byte_cursor.h"
 #include "core/error.h"
-#include "core/mapped_file.h"
+#include "core/files/byte_cursor.h"
+#include "core/files/mapped_file.h"
 #include "formats/safetensors.h"
 #include "speech/silero.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "formats/gguf.h"
 #include "text/bpe_builder.h"
 

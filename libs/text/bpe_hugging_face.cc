@@ -1,8 +1,8 @@
 // Hugging Face's tokenizer files: tokenizer.json, or vocab.json, merges.txt and their companions.
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "text/bpe_builder.h"
 #include "text/lines.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "text/bpe_builder.h"
 #include "text/lines.h"
 

@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "text/byte_alphabet.h"
 #include "text/tokens/documents.h"
 

@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/chat_template.h"
 
 namespace hark {

@@ -1,7 +1,7 @@
 // Messages in the forms that templates expect.
 #pragma once
 
-#include "core/json.h"
+#include "core/json/json.h"
 
 namespace hark {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "text/chat_template.h"
 #include "text/jinja/template.h"
 

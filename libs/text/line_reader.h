@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "core/io.h"
+#include "core/files/io.h"
 
 namespace hark {
 

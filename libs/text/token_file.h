@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/mapped_file.h"
-#include "core/io.h"
+#include "core/files/io.h"
+#include "core/files/mapped_file.h"
 
 namespace hark {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/process.h"
 #include "support/recordings.h"
 

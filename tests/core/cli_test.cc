@@ -1,4 +1,4 @@
-#include "core/cli.h"
+#include "core/cli/cli.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "core/suggest.h"
+#include "core/cli/suggest.h"
 #include "support/process.h"
 
 namespace hark {

@@ -1,5 +1,5 @@
 // CPU quotas of cgroups, from trees of files as Linux has them.
-#include "core/cores.h"
+#include "core/machine/cores.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

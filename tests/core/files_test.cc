@@ -1,4 +1,4 @@
-#include "core/files.h"
+#include "core/files/files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "core/io.h"
-#include "core/mapped_file.h"
+#include "core/files/io.h"
+#include "core/files/mapped_file.h"
 #include "support/process.h"
 
 namespace hark {

@@ -1,5 +1,5 @@
 // How --model MODEL is read.
-#include "core/models.h"
+#include "core/models/models.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

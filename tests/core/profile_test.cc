@@ -10,10 +10,10 @@
 #include <fstream>
 #include <thread>
 
-#include "core/io.h"
-#include "core/json.h"
-#include "core/metrics_text.h"
+#include "core/files/io.h"
+#include "core/json/json.h"
 #include "core/profile/measured_run.h"
+#include "core/profile/metrics_text.h"
 #include "core/profile/run_counts.h"
 #include "support/error_of.h"
 #include "support/process.h"

@@ -1,4 +1,4 @@
-#include "core/progress.h"
+#include "core/cli/progress.h"
 
 #include <gtest/gtest.h>
 

@@ -24,7 +24,7 @@
 #include <thread>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "core/sandbox/sanitized.h"
 #include "support/expect.h"
 #include "support/landlock.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "core/random.h"
 #include "eval/word_errors.h"
 #include "support/process.h"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "eval/english_numbers.h"
 #include "eval/english_spellings.h"
 #include "support/fnv.h"

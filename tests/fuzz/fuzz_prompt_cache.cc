@@ -1,6 +1,6 @@
 // A prompt's keys and values: gpt-generate --prompt-cache and --from-cache.
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 #include "gpt/engine/prompt_cache.h"

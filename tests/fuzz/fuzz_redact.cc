@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "fuzz/target.h"
 #include "operations/redact/transcript_redactor.h"
 #include "text/utf8.h"

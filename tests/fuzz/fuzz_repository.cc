@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "core/models.h"
+#include "core/models/models.h"
 #include "fuzz/target.h"
 #include "hub/http_address.h"
 #include "hub/repository.h"

@@ -1,10 +1,10 @@
 // Configuration files, and what messages show of the values in them.
-#include "core/settings.h"
+#include "core/cli/settings.h"
 
 #include <cstdlib>
 
-#include "core/cli.h"
-#include "core/suggest.h"
+#include "core/cli/cli.h"
+#include "core/cli/suggest.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 

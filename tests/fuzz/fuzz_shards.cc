@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "fuzz/attempt.h"
 #include "fuzz/input_folder.h"
 #include "fuzz/target.h"

@@ -1,6 +1,6 @@
 // Token files, mapped and as a stream: both accept the same, and give the same ids.
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
 #include "text/token_file.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "core/io.h"
+#include "core/files/io.h"
 #include "eval/error_report.h"
 #include "eval/normalizer.h"
 #include "eval/transcripts.h"

@@ -2,7 +2,7 @@
 // compares them with transformers.
 #include <gtest/gtest.h>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/engine/decode_stream.h"
 #include "gpt/engine/sequence.h"
 #include "gpt/families/model_file.h"

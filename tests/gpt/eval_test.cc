@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/eval/mean.h"
 #include "gpt/eval/questions.h"
 #include "gpt/eval/windows.h"

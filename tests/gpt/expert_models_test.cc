@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "formats/safetensors.h"
 #include "gpt/engine/sequence.h"
 #include "gpt/families/family.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/engine/decode_stream.h"
 #include "gpt/families/family.h"
 #include "support/family_weights.h"

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/engine/decode_stream.h"
 #include "gpt/families/family.h"
 #include "gpt/families/model_file.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/families/model_file.h"
 #include "gpt/families/model_folder.h"
 #include "gpt/train/training.h"

@@ -6,9 +6,9 @@
 #include <random>
 #include <set>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "kernels/sampling/distribution.h"
 #include "support/golden.h"
 #include "support/process.h"

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/process.h"
 
 using namespace hark;

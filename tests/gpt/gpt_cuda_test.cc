@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/answers/generate.h"
 #include "support/golden.h"
 #include "support/on_gpu.h"

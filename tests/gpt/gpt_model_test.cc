@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "formats/tensor_stream.h"
 #include "gpt/answers/generate.h"
 #include "kernels/batch_layout.h"

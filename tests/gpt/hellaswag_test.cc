@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/train/training.h"
 #include "kernels/runtime/backend.h"
 #include "support/audio.h"

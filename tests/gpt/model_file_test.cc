@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/half.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/answers/generate.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/train/export_model.h"

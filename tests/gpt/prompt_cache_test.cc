@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "gpt/engine/decode_stream.h"
 #include "gpt/family_models.h"
 #include "support/error_of.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/answers/answer_line.h"
 #include "support/gguf_writer.h"
 #include "support/process.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "core/random.h"
 #include "gpt/sampling/sampler_settings.h"
 #include "kernels/sampling/distribution.h"

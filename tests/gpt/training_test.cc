@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "kernels/gradients.h"
 #include "kernels/runtime/transfer.h"
 #include "support/golden.h"

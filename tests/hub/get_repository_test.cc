@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "core/models.h"
+#include "core/models/models.h"
 #include "hub/get_model.h"
 #include "hub/model_record.h"
 #include "support/error_of.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "core/models.h"
+#include "core/json/json.h"
+#include "core/models/models.h"
 #include "hub/http_address.h"
 #include "support/error_of.h"
 

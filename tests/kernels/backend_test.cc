@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include "core/cores.h"
+#include "core/machine/cores.h"
 #include "kernels/runtime/cuda_library.h"
 #include "kernels/runtime/gpu_limits.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "kernels/cpu/cpu.h"
 #include "support/process.h"
 #include "support/recordings.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "operations/redact/checksums.h"
 #include "operations/redact/finder.h"
 #include "operations/redact/mute_list.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/expect.h"
 
 namespace hark::serve {

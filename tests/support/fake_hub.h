@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "hub/digest.h"
 #include "support/http_server.h"
 #include "support/process.h"

@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "core/io.h"
-#include "core/json.h"
+#include "core/files/io.h"
+#include "core/json/json.h"
 #include "formats/safetensors.h"
 #include "gpt/families/tensor_spec.h"
 #include "support/family_weights.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/fingerprint.h"
+#include "core/files/fingerprint.h"
 
 namespace hark::test {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/process.h"
 
 namespace hark::test {

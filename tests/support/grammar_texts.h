@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/error_of.h"
 #include "text/constrain/grammar_states.h"
 #include "text/constrain/json_schema.h"

@@ -1,7 +1,7 @@
 // The reference's numbers for operations.
 #pragma once
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/process.h"
 
 namespace hark::test {

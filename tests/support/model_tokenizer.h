@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/process.h"
 #include "text/tokenizer.h"
 

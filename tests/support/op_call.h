@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/ops.h"
 #include "support/process.h"
 

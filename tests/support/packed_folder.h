@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/half.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "formats/safetensors.h"
 #include "support/family_weights.h"
 #include "support/formula_weights.h"

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/expect.h"
 #include "support/process.h"
 #include "text/bpe.h"

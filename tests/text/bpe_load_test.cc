@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "formats/gguf.h"
 #include "support/byte_vocabulary.h"
 #include "support/gguf_vocabulary.h"

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/golden.h"
 #include "support/process.h"
 #include "text/utf8.h"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/fnv.h"
 #include "support/generated_text.h"
 #include "support/process.h"

@@ -2,7 +2,7 @@
 // the tokenizers library's BpeTrainer (tests/tokenize_golden/gpt_tokenize.py).
 #include <gtest/gtest.h>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/fnv.h"
 #include "support/generated_text.h"
 #include "support/golden.h"

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/process.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"

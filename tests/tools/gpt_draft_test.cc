@@ -1,6 +1,6 @@
 // gpt-generate --draft-model: the text without it, in fewer passes.
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "tools/gpt_generate.h"
 
 namespace hark::test {

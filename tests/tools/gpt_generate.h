@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/expect.h"
 #include "support/process.h"
 

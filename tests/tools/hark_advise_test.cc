@@ -1,5 +1,5 @@
 // hark-advise as a shell runs it: tables, JSON, prices, proofs, wrong command lines.
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/expect.h"
 #include "tools/hark_model.h"
 

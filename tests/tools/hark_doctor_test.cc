@@ -2,7 +2,7 @@
 // full disk, with a driver that is old, broken or hangs.
 #include <chrono>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "tools/hark_model.h"
 
 namespace hark::test {

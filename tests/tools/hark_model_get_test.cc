@@ -1,6 +1,6 @@
 // Models of any repository on the real binaries, from a server that answers as Hugging Face does.
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/fake_hub.h"
 #include "support/family_folder.h"
 #include "support/tiny_gguf.h"

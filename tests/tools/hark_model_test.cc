@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/http_server.h"
 #include "tools/hark_model.h"
 

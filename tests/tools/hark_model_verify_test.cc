@@ -1,6 +1,6 @@
 // hark-model verify, remove, list and info, on the real binary.
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/http_server.h"
 #include "tools/hark_model.h"
 

@@ -1,7 +1,7 @@
 // hark-redact's contract, on the real binary.
 #include <gtest/gtest.h>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/expect.h"
 #include "support/process.h"
 

@@ -1,5 +1,5 @@
 // What the readers of JSON lines have in common: strings that are no Unicode.
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/expect.h"
 #include "text/utf8.h"
 

@@ -6,7 +6,7 @@
 #include <regex>
 #include <sstream>
 
-#include "core/version.h"
+#include "core/cli/version.h"
 #include "tools/pipelines.h"
 
 namespace hark::test {

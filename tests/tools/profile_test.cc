@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "core/profile/profile.h"
 #include "tools/pipelines.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <sstream>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/process.h"
 
 namespace hark::test {

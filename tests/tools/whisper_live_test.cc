@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "eval/edit_distance.h"
 #include "eval/normalizer.h"
 #include "support/audio.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/process.h"
 #include "tools/transcribe.h"
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "support/golden.h"
 #include "support/process.h"
 #include "whisper/model/model.h"

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "core/random.h"
 #include "support/golden.h"
 #include "support/process.h"

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/process.h"
 #include "whisper/ggml_demo.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/expect.h"
 #include "whisper/output/formats.h"
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/golden.h"
 #include "whisper/model/model.h"
 #include "whisper/model_writers.h"

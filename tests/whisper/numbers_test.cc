@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "formats/tensor_source.h"
 #include "kernels/batch_layout.h"
 #include "support/formula_weights.h"

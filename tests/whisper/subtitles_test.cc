@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/fnv.h"
 #include "support/golden.h"
 #include "support/process.h"

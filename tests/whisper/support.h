@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "audio/log_mel.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/golden.h"
 #include "support/process.h"
 #include "support/recordings.h"

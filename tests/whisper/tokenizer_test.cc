@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "support/byte_vocabulary.h"
 #include "support/golden.h"
 #include "support/process.h"

@@ -1,4 +1,4 @@
-#include "core/cli.h"
+#include "core/cli/cli.h"
 
 #include <unistd.h>
 
@@ -11,10 +11,10 @@
 #include <iostream>
 #include <new>
 
+#include "core/cli/suggest.h"
+#include "core/cli/version.h"
+#include "core/machine/program_path.h"
 #include "core/profile/measured_run.h"
-#include "core/program_path.h"
-#include "core/suggest.h"
-#include "core/version.h"
 
 namespace hark {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/cli/help.h"
 #include "core/error.h"
-#include "core/help.h"
 
 namespace hark {
 
@@ -41,8 +41,8 @@ class Flag {
 
 // Collects a tool's flags. An options struct registers each field once: name, default, help and
 // check are in one line. Values come from the command line, else --config FILE, else environment
-// variables, else the user's configuration (core/settings.h). A value that breaks its check is a
-// UsageError (exit 2) on the command line, and an Error elsewhere.
+// variables, else the user's configuration (core/cli/settings.h). A value that breaks its check is
+// a UsageError (exit 2) on the command line, and an Error elsewhere.
 class Flags {
   public:
     Flags();

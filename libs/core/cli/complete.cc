@@ -1,4 +1,4 @@
-#include "core/complete.h"
+#include "core/cli/complete.h"
 
 #include <optional>
 #include <sstream>

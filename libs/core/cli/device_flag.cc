@@ -1,10 +1,10 @@
-#include "core/device_flag.h"
+#include "core/cli/device_flag.h"
 
 #include <charconv>
 #include <system_error>
 
+#include "core/cli/suggest.h"
 #include "core/error.h"
-#include "core/suggest.h"
 
 namespace hark {
 namespace {

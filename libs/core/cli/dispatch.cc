@@ -1,4 +1,4 @@
-#include "core/dispatch.h"
+#include "core/cli/dispatch.h"
 
 #include <unistd.h>
 
@@ -7,10 +7,10 @@
 #include <set>
 #include <sstream>
 
+#include "core/cli/help_forms.h"
 #include "core/error.h"
-#include "core/help_forms.h"
-#include "core/program_output.h"
-#include "core/program_path.h"
+#include "core/machine/program_output.h"
+#include "core/machine/program_path.h"
 
 namespace hark {
 namespace {

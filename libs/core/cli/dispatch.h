@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/help.h"
+#include "core/cli/help.h"
 
 namespace hark {
 

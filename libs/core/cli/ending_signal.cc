@@ -1,4 +1,4 @@
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 
 #include <unistd.h>
 

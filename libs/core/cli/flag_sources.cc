@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "core/flags_impl.h"
-#include "core/settings.h"
-#include "core/suggest.h"
-#include "core/version.h"
+#include "core/cli/flags_impl.h"
+#include "core/cli/settings.h"
+#include "core/cli/suggest.h"
+#include "core/cli/version.h"
 
 namespace hark {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "core/flags_impl.h"
-#include "core/suggest.h"
+#include "core/cli/flags_impl.h"
+#include "core/cli/suggest.h"
 
 namespace hark {
 namespace {

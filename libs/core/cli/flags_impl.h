@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <map>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 
 namespace hark {
 

@@ -1,10 +1,10 @@
-#include "core/help.h"
+#include "core/cli/help.h"
 
 #include <algorithm>
 #include <sstream>
 
+#include "core/cli/help_forms.h"
 #include "core/error.h"
-#include "core/help_forms.h"
 
 namespace hark {
 namespace {

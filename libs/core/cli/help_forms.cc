@@ -1,4 +1,4 @@
-#include "core/help_forms.h"
+#include "core/cli/help_forms.h"
 
 #include <sstream>
 

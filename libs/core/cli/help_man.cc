@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "core/cli/help_forms.h"
+#include "core/cli/version.h"
 #include "core/error.h"
-#include "core/help_forms.h"
-#include "core/version.h"
 
 namespace hark {
 namespace {

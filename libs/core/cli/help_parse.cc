@@ -1,7 +1,7 @@
 #include <regex>
 #include <sstream>
 
-#include "core/help_forms.h"
+#include "core/cli/help_forms.h"
 
 namespace hark {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/io.h"
+#include "core/files/io.h"
 
 namespace hark {
 

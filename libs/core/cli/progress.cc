@@ -1,4 +1,4 @@
-#include "core/progress.h"
+#include "core/cli/progress.h"
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -14,8 +14,8 @@
 #include <iterator>
 #include <vector>
 
-#include "core/json.h"
-#include "core/temporary_path.h"
+#include "core/files/temporary_path.h"
+#include "core/json/json.h"
 
 namespace hark {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 
 namespace hark {
 

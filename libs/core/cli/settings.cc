@@ -1,4 +1,4 @@
-#include "core/settings.h"
+#include "core/cli/settings.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "core/ranges.h"
 
 namespace hark {
@@ -18,7 +18,7 @@ constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
 // Made by cmake/flag_names.sh from the tools' own tables; a test compares.
 constexpr const char* kFlagNames[] = {
-#include "core/flag_names.inc"
+#include "core/cli/flag_names.inc"
 };
 constexpr const char* kTools[] = {
     "audio-decode", "vad",          "mel",         "whisper-transcribe",

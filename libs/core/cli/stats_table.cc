@@ -1,4 +1,4 @@
-#include "core/stats_table.h"
+#include "core/cli/stats_table.h"
 
 #include <algorithm>
 #include <cstdio>

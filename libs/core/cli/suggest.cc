@@ -1,4 +1,4 @@
-#include "core/suggest.h"
+#include "core/cli/suggest.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
-#include "core/version.h"
+#include "core/cli/version.h"
 
-#include "core/commit.h"
+#include "core/cli/commit.h"
 #include "core/error.h"
 
 namespace hark {

@@ -1,4 +1,4 @@
-#include "core/files.h"
+#include "core/files/files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/io.h"
+#include "core/files/io.h"
 
 namespace hark {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/temporary_path.h"
+#include "core/files/temporary_path.h"
 
 namespace hark {
 

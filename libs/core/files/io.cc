@@ -1,4 +1,4 @@
-#include "core/io.h"
+#include "core/files/io.h"
 
 #include <unistd.h>
 

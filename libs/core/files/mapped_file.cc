@@ -1,4 +1,4 @@
-#include "core/mapped_file.h"
+#include "core/files/mapped_file.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,9 +10,9 @@
 #include <set>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
+#include "core/files/temporary_path.h"
 #include "core/spin_lock.h"
-#include "core/temporary_path.h"
 
 namespace hark {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/temporary_path.h"
+#include "core/files/temporary_path.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

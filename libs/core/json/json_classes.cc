@@ -1,3 +1,3 @@
-#include "core/json.h"
+#include "core/json/json.h"
 
 HARK_JSON_CLASSES(template)

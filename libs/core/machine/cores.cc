@@ -1,4 +1,4 @@
-#include "core/cores.h"
+#include "core/machine/cores.h"
 
 #include <sched.h>
 
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "core/cgroup.h"
+#include "core/machine/cgroup.h"
 
 namespace hark {
 namespace {

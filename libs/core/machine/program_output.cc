@@ -1,4 +1,4 @@
-#include "core/program_output.h"
+#include "core/machine/program_output.h"
 
 #include <fcntl.h>
 #include <spawn.h>

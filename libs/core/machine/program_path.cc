@@ -1,4 +1,4 @@
-#include "core/program_path.h"
+#include "core/machine/program_path.h"
 
 namespace hark {
 

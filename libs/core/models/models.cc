@@ -1,16 +1,16 @@
-#include "core/models.h"
+#include "core/models/models.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <set>
 
+#include "core/cli/settings.h"
+#include "core/cli/suggest.h"
 #include "core/error.h"
-#include "core/program_path.h"
-#include "core/published_models.h"
+#include "core/machine/program_path.h"
+#include "core/models/published_models.h"
 #include "core/ranges.h"
-#include "core/settings.h"
-#include "core/suggest.h"
 
 namespace hark {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/published_models.h"
+#include "core/models/published_models.h"
 
 #include "core/error.h"
 

@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/files.h"
-#include "core/metrics_text.h"
+#include "core/cli/stats_table.h"
+#include "core/files/files.h"
+#include "core/profile/metrics_text.h"
 #include "core/profile/process_info.h"
 #include "core/profile/run_counts.h"
 #include "core/sandbox/sandbox.h"
-#include "core/stats_table.h"
 
 namespace hark {
 namespace {

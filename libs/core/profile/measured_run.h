@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "core/profile/profile.h"
 
 namespace hark {

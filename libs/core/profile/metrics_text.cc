@@ -1,4 +1,4 @@
-#include "core/metrics_text.h"
+#include "core/profile/metrics_text.h"
 
 #include <algorithm>
 

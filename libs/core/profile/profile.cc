@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/fingerprint.h"
+#include "core/files/fingerprint.h"
 #include "core/profile/process_info.h"
 #include "core/profile/trace_lines.h"
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "core/profile/profile.h"
 
 namespace hark {

@@ -1,4 +1,4 @@
-#include "core/privacy.h"
+#include "core/sandbox/privacy.h"
 
 #include <sys/prctl.h>
 #include <sys/stat.h>

@@ -3,8 +3,8 @@
 #include <sys/prctl.h>
 
 #include "core/error.h"
-#include "core/privacy.h"
 #include "core/sandbox/landlock.h"
+#include "core/sandbox/privacy.h"
 #include "core/sandbox/system_call_filter.h"
 
 namespace hark {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/json.h"
+#include "core/json/json.h"
 
 namespace hark {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-#include "core/cli.h"
-#include "core/io.h"
-#include "core/stats_table.h"
+#include "core/cli/cli.h"
+#include "core/cli/stats_table.h"
+#include "core/files/io.h"
 #include "gpt/answers/answer_parts.h"
 
 namespace hark::gpt {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "core/error.h"
 
 namespace hark::gpt {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "core/context.h"
 #include "gpt/answers/batch_answerer.h"
 

@@ -1,7 +1,7 @@
 #include "gpt/answers/chat.h"
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "text/chat_request.h"
 
 namespace hark::gpt {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "gpt/answers/answer_parts.h"
 #include "gpt/chat/conversation.h"
 #include "gpt/families/model_file.h"

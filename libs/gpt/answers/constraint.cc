@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/constrain/gbnf.h"
 #include "text/constrain/json_grammar.h"
 #include "text/constrain/json_schema.h"

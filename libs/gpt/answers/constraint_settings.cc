@@ -1,6 +1,6 @@
 #include "gpt/answers/constraint_settings.h"
 
-#include "core/files.h"
+#include "core/files/files.h"
 
 namespace hark::gpt {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "core/cli.h"
-#include "core/json.h"
+#include "core/cli/cli.h"
+#include "core/json/json.h"
 #include "gpt/answers/constraint.h"
 
 namespace hark::gpt {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "gpt/answers/generate_request.h"
 #include "gpt/decoder/model.h"
 #include "gpt/families/model_choice.h"

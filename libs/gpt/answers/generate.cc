@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "core/error.h"
 #include "core/profile/profile.h"
 #include "kernels/runtime/gpu_limits.h"

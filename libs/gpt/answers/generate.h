@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "gpt/answers/answer_plan.h"
 #include "gpt/engine/decode_stream.h"
 #include "gpt/engine/prompt_cache.h"

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/ending_signal.h"
-#include "core/fingerprint.h"
+#include "core/cli/ending_signal.h"
+#include "core/files/fingerprint.h"
 #include "gpt/chat/line_editor.h"
 #include "kernels/comm/processes.h"
 #include "kernels/cpu/cpu.h"

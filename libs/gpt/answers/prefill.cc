@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {

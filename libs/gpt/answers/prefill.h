@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "gpt/answers/chat.h"
 #include "gpt/engine/prompt_cache.h"
 

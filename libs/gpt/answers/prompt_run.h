@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "gpt/answers/answer_writer.h"
 #include "gpt/answers/generate_options.h"
 #include "gpt/answers/prompts.h"

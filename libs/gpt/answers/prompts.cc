@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/utf8.h"
 
 namespace hark::gpt {

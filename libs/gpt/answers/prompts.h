@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "core/io.h"
-#include "core/json.h"
+#include "core/files/io.h"
+#include "core/json/json.h"
 #include "gpt/answers/request.h"
 #include "text/line_reader.h"
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cwchar>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "core/error.h"
 #include "text/utf8.h"
 

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "gpt/chat/line_editor.h"
 #include "text/utf8.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/chat/reasoning.h"
 #include "text/tokenizer.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "gpt/embed/embedder.h"
 #include "gpt/embed/vector_writer.h"
 #include "text/tokenizer.h"

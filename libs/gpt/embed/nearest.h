@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/io.h"
+#include "core/files/io.h"
 
 namespace hark::gpt {
 

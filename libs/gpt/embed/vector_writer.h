@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "gpt/answers/prompts.h"
 
 namespace hark::gpt {

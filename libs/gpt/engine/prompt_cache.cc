@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 
 namespace hark::gpt {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "formats/tensor_stream.h"
 #include "gpt/engine/sequence.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/engine/model_rows.h"
 #include "text/tokenizer.h"
 

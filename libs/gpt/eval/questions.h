@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/eval/choices.h"
 #include "text/tokenizer.h"
 

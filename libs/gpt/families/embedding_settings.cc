@@ -1,8 +1,8 @@
 #include "gpt/families/embedding_settings.h"
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 
 namespace hark::gpt {
 namespace {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/families/family.h"
 
 namespace hark::gpt {

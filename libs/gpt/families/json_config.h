@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "gpt/families/config_reader.h"
 
 namespace hark::gpt {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/io.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
 #include "gpt/families/tensor_spec.h"
 
 namespace hark::gpt {

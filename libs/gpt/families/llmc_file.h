@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/mapped_file.h"
+#include "core/files/mapped_file.h"
 #include "gpt/families/model_file.h"
 
 namespace hark::gpt {

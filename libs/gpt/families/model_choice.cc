@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/models.h"
+#include "core/models/models.h"
 
 namespace hark::gpt {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "gpt/families/model_file.h"
 #include "text/tokenizer.h"
 

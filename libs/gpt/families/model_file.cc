@@ -1,7 +1,7 @@
 #include "gpt/families/model_file.h"
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "gpt/families/family.h"
 #include "gpt/families/gguf_model.h"
 #include "gpt/families/llmc_file.h"

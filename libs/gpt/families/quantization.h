@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "formats/packed/packed_matrix.h"
 
 namespace hark::gpt {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
-#include "core/json.h"
+#include "core/cli/cli.h"
+#include "core/json/json.h"
 #include "gpt/families/sampling_defaults.h"
 #include "gpt/sampling/sampler.h"
 

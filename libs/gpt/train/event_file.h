@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/io.h"
+#include "core/files/io.h"
 
 namespace hark::gpt {
 

@@ -1,7 +1,7 @@
 #include "gpt/train/initial_model.h"
 
 #include "core/error.h"
-#include "core/models.h"
+#include "core/models/models.h"
 #include "gpt/families/model_file.h"
 
 namespace hark::gpt {

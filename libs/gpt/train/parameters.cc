@@ -6,9 +6,9 @@
 #include <span>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
 #include "core/finite.h"
-#include "core/io.h"
 #include "core/random.h"
 #include "core/tensor_value.h"
 #include "formats/safetensors.h"

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/io.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
+#include "core/json/json.h"
 #include "formats/safetensors.h"
 #include "gpt/families/model_folder.h"
 #include "kernels/comm/processes.h"

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/io.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
 
 namespace hark::gpt {
 namespace {

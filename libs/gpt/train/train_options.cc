@@ -5,7 +5,7 @@
 #include <limits>
 #include <sstream>
 
-#include "core/suggest.h"
+#include "core/cli/suggest.h"
 #include "gpt/train/synthetic_tokens.h"
 #include "kernels/comm/processes.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "gpt/families/config.h"
 #include "gpt/train/training.h"
 #include "kernels/comm/rendezvous_options.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "core/profile/profile.h"
 #include "core/profile/run_counts.h"
 #include "gpt/families/llmc_file.h"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "core/io.h"
-#include "core/progress.h"
+#include "core/cli/progress.h"
+#include "core/files/io.h"
 #include "gpt/eval/hellaswag.h"
 #include "gpt/train/event_file.h"
 #include "gpt/train/initial_model.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 
 namespace hark::models {
 

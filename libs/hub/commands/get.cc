@@ -3,8 +3,8 @@
 #include <iomanip>
 #include <iostream>
 
-#include "core/progress.h"
-#include "core/published_models.h"
+#include "core/cli/progress.h"
+#include "core/models/published_models.h"
 #include "hub/any_model.h"
 #include "hub/commands/commands.h"
 #include "hub/describe.h"

@@ -2,7 +2,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "core/models.h"
+#include "core/models/models.h"
 #include "hub/any_model.h"
 #include "hub/commands/commands.h"
 #include "hub/describe.h"

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include "core/models.h"
+#include "core/models/models.h"
 #include "hub/any_model.h"
 #include "hub/commands/commands.h"
 #include "hub/installed.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "kernels/comm/communicator.h"
 #include "kernels/runtime/backend.h"
 

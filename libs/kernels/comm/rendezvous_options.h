@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 
 namespace hark {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "kernels/comm/communicator.h"
 
 namespace hark {

@@ -5,9 +5,9 @@
 
 #include <limits>
 
-#include "core/available_memory.h"
-#include "core/cores.h"
-#include "core/device_flag.h"
+#include "core/cli/device_flag.h"
+#include "core/machine/available_memory.h"
+#include "core/machine/cores.h"
 #include "kernels/runtime/cuda_library.h"
 
 namespace hark {

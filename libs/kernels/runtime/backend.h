@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "core/context.h"
 
 namespace hark {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/program_path.h"
+#include "core/machine/program_path.h"
 
 namespace hark {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "core/cores.h"
-#include "core/device_flag.h"
-#include "core/files.h"
+#include "core/cli/device_flag.h"
+#include "core/cli/suggest.h"
+#include "core/files/files.h"
+#include "core/machine/cores.h"
 #include "core/ranges.h"
-#include "core/suggest.h"
 #include "kernels/runtime/backend.h"
 #include "operations/doctor/gpu.h"
 

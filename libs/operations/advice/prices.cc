@@ -4,8 +4,8 @@
 #include <charconv>
 #include <sstream>
 
+#include "core/cli/suggest.h"
 #include "core/error.h"
-#include "core/suggest.h"
 #include "operations/advice/machine.h"
 
 namespace hark::advice {

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "eval/normalizer.h"
 #include "eval/word_errors.h"
 #include "gpt/engine/engine.h"

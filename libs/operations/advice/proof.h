@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/context.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "hub/any_model.h"
 #include "operations/advice/advice.h"
 

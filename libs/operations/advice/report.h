@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "operations/advice/advice.h"
 #include "operations/advice/prices.h"
 #include "operations/advice/proof.h"

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/models.h"
-#include "core/published_models.h"
+#include "core/files/files.h"
+#include "core/models/models.h"
+#include "core/models/published_models.h"
 #include "gpt/families/gguf_types.h"
 #include "gpt/families/published_shapes.h"
 #include "hub/any_model.h"

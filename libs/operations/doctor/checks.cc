@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/available_memory.h"
-#include "core/cgroup.h"
-#include "core/cores.h"
-#include "core/device_flag.h"
-#include "core/models.h"
-#include "core/suggest.h"
+#include "core/cli/device_flag.h"
+#include "core/cli/suggest.h"
+#include "core/machine/available_memory.h"
+#include "core/machine/cgroup.h"
+#include "core/machine/cores.h"
+#include "core/models/models.h"
 #include "kernels/runtime/backend.h"
 #include "operations/doctor/apart.h"
 #include "operations/doctor/disk.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "operations/doctor/finding.h"
 
 namespace hark::doctor {

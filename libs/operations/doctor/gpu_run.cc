@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/cgroup.h"
 #include "core/error.h"
+#include "core/machine/cgroup.h"
 #include "kernels/ops.h"
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"

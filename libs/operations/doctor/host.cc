@@ -10,9 +10,9 @@
 #include <fstream>
 #include <thread>
 
-#include "core/cgroup.h"
-#include "core/cores.h"
 #include "core/error.h"
+#include "core/machine/cgroup.h"
+#include "core/machine/cores.h"
 #include "core/sandbox/landlock.h"
 #include "core/sandbox/sandbox.h"
 #include "kernels/cpu/cpu.h"

@@ -1,7 +1,7 @@
 #include "operations/doctor/models.h"
 
 #include "core/error.h"
-#include "core/published_models.h"
+#include "core/models/published_models.h"
 #include "hub/any_model.h"
 #include "hub/installed.h"
 #include "hub/model_record.h"

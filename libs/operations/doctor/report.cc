@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
+#include "core/cli/help.h"
 #include "core/error.h"
-#include "core/help.h"
 #include "hub/describe.h"
 
 namespace hark::doctor {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 

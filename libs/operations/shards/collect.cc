@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "hub/digest.h"
 #include "text/lines.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "core/ranges.h"
 #include "text/lines.h"
 #include "text/utf8.h"

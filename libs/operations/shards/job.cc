@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "core/cli/version.h"
 #include "core/error.h"
-#include "core/models.h"
-#include "core/version.h"
+#include "core/models/models.h"
 #include "hub/digest.h"
 
 namespace hark::shards {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "hub/digest.h"
 
 namespace hark::shards {

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "operations/trace/gpu_watch.h"
 #include "operations/trace/merge.h"
 #include "operations/trace/summary.h"

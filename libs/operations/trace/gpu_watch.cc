@@ -5,9 +5,9 @@
 #include <csignal>
 #include <ctime>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "core/profile/process_info.h"
 #include "core/profile/profile.h"
 #include "core/profile/trace_lines.h"

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "core/cli/stats_table.h"
 #include "core/error.h"
-#include "core/stats_table.h"
 #include "operations/doctor/gpu.h"
 
 namespace hark::trace {

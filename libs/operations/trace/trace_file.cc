@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/io.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
 #include "text/line_reader.h"
 
 namespace hark::trace {

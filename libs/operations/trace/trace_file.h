@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
-#include "core/json.h"
+#include "core/cli/cli.h"
+#include "core/json/json.h"
 
 namespace hark::trace {
 

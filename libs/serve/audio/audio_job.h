@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "serve/web/form.h"
 #include "serve/web/web_error.h"
 #include "whisper/output/formats.h"

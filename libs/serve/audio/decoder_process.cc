@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/program_path.h"
+#include "core/machine/program_path.h"
 
 namespace hark::serve {
 namespace {

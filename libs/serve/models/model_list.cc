@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/models.h"
+#include "core/models/models.h"
 #include "serve/audio/audio_model.h"
 
 namespace hark::serve {

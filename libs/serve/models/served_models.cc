@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/models.h"
+#include "core/models/models.h"
 #include "core/ranges.h"
 
 namespace hark::serve {

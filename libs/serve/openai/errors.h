@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "serve/web/message.h"
 
 namespace hark::serve {

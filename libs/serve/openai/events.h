@@ -1,7 +1,7 @@
 // Server-sent events, as OpenAI's API streams answers.
 #pragma once
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "serve/web/message.h"
 
 namespace hark::serve {

@@ -1,7 +1,7 @@
 // Calls of tools that a chat must have.
 #pragma once
 
-#include "core/json.h"
+#include "core/json/json.h"
 
 namespace hark::serve {
 

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "serve/openai/errors.h"
 #include "serve/openai/events.h"
 #include "serve/openai/fields.h"

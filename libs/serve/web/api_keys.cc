@@ -1,7 +1,7 @@
 #include "serve/web/api_keys.h"
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "serve/web/paths.h"
 
 namespace hark::serve {

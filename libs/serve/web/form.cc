@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "serve/web/web_error.h"
 
 namespace hark::serve {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/constrain/grammar.h"
 
 namespace hark {

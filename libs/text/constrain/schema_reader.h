@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/constrain/regular.h"
 
 namespace hark {

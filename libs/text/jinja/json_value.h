@@ -1,7 +1,7 @@
 // JSON as a template's values.
 #pragma once
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/jinja/value.h"
 
 namespace hark::jinja {

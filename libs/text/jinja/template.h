@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/jinja/ast.h"
 #include "text/jinja/piece.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/tokenizer/bpe_model.h"
 #include "text/tokenizer/json_reader.h"
 #include "text/tokenizer/unigram_model.h"

@@ -1,6 +1,6 @@
 // A tokenizer by the kind of file at a path.
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "formats/gguf.h"
 #include "text/bpe_builder.h"
 #include "text/byte_alphabet.h"

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/tokenizer/json_reader.h"
 
 namespace hark {

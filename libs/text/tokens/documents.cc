@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json/json.h"
 #include "text/lines.h"
 
 namespace hark {

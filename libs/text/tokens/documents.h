@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/cli.h"
-#include "core/io.h"
+#include "core/cli/cli.h"
+#include "core/files/io.h"
 
 namespace hark {
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "core/files.h"
+#include "core/files/files.h"
 #include "text/token_file.h"
 
 namespace hark {

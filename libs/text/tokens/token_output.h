@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 
 namespace hark {
 

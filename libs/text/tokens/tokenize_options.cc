@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/cores.h"
+#include "core/machine/cores.h"
 
-#include "core/models.h"
+#include "core/models/models.h"
 
 namespace hark {
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "text/bpe_builder.h"
 #include "text/bpe_writer.h"
 #include "text/byte_alphabet.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "text/tokens/bpe_trainer.h"
 #include "text/tokens/documents.h"
 

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "whisper/model/alignment_heads.h"
 
 namespace hark::whisper {

@@ -1,8 +1,8 @@
 #include "whisper/model/ctranslate2_file.h"
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "text/bpe_builder.h"
 #include "text/lines.h"
 #include "whisper/model/alignment_heads.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/byte_cursor.h"
-#include "core/mapped_file.h"
+#include "core/files/byte_cursor.h"
+#include "core/files/mapped_file.h"
 #include "formats/tensor_source.h"
 
 namespace hark::whisper {

@@ -1,7 +1,7 @@
 #include "whisper/model/model_file.h"
 
 #include "core/error.h"
-#include "core/files.h"
+#include "core/files/files.h"
 #include "whisper/model/ctranslate2_file.h"
 #include "whisper/model/ggml_file.h"
 #include "whisper/model/openai_file.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "core/cli/suggest.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
-#include "core/suggest.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 #include "text/bpe_builder.h"
 #include "text/regex.h"
 #include "text/utf8.h"

@@ -9,8 +9,8 @@
 #include <iomanip>
 #include <sstream>
 
+#include "core/cli/suggest.h"
 #include "core/error.h"
-#include "core/suggest.h"
 
 namespace hark::whisper {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
-#include "core/files.h"
-#include "core/io.h"
+#include "core/cli/cli.h"
+#include "core/files/files.h"
+#include "core/files/io.h"
 #include "whisper/output/formats.h"
 #include "whisper/output/output_names.h"
 

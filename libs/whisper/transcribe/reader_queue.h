@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/io.h"
+#include "core/files/io.h"
 
 namespace hark::whisper {
 

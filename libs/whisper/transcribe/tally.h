@@ -5,7 +5,7 @@
 #include <deque>
 #include <iterator>
 
-#include "core/progress.h"
+#include "core/cli/progress.h"
 #include "whisper/output/formats.h"
 
 namespace hark::whisper {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "whisper/transcribe/decoding.h"
 #include "whisper/transcribe/transcription.h"
 #include "whisper/transcribe/window_loop.h"

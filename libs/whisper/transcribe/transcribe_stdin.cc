@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 
-#include "core/ending_signal.h"
-#include "core/models.h"
+#include "core/cli/ending_signal.h"
+#include "core/cli/progress.h"
+#include "core/models/models.h"
 #include "core/profile/profile.h"
 #include "core/profile/run_counts.h"
-#include "core/progress.h"
 #include "whisper/output/live_output.h"
 #include "whisper/transcribe/language_detection.h"
 #include "whisper/transcribe/live_session.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "whisper/output/output.h"
 #include "whisper/transcribe/transcribe_options.h"
 

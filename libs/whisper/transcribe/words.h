@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cli.h"
+#include "core/cli/cli.h"
 #include "whisper/model/tokenizer.h"
 #include "whisper/transcribe/decoding.h"
 #include "whisper/transcribe/window_loop.h"

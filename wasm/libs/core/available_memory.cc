@@ -1,4 +1,4 @@
-#include "core/available_memory.h"
+#include "core/machine/available_memory.h"
 
 #include <emscripten/heap.h>
 

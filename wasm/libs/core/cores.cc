@@ -1,4 +1,4 @@
-#include "core/cores.h"
+#include "core/machine/cores.h"
 
 namespace hark {
 

@@ -1,5 +1,5 @@
 // No signal reaches a WebAssembly program.
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 
 namespace hark {
 

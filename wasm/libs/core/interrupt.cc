@@ -1,5 +1,5 @@
 // Without threads nothing sets an Interrupt while somebody waits.
-#include "core/io.h"
+#include "core/files/io.h"
 
 namespace hark {
 

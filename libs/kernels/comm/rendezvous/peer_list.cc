@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/cli/version.h"
 #include "core/error.h"
-#include "core/json.h"
-#include "core/version.h"
+#include "core/json/json.h"
 #include "kernels/comm/rendezvous/acceptor.h"
 
 namespace hark {

@@ -8,10 +8,10 @@
 #include <tuple>
 #include <vector>
 
+#include "core/cli/version.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/privacy.h"
-#include "core/version.h"
+#include "core/files/files.h"
+#include "core/sandbox/privacy.h"
 #include "kernels/comm/rendezvous/acceptor.h"
 #include "kernels/comm/rendezvous/peer_list.h"
 #include "kernels/comm/rendezvous/rendezvous_file.h"

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
 
 namespace hark {
 

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <memory>
 
-#include "core/ending_signal.h"
+#include "core/cli/ending_signal.h"
 #include "core/error.h"
 
 namespace hark {

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "operations/shards/commands/commands.h"
 #include "operations/shards/manifest.h"
 

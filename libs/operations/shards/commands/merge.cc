@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include "core/io.h"
+#include "core/files/io.h"
 #include "operations/shards/commands/commands.h"
 #include "operations/shards/merged.h"
 #include "operations/shards/result.h"

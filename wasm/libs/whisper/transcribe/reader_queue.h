@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/io.h"
+#include "core/files/io.h"
 
 namespace hark::whisper {
 
