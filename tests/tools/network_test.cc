@@ -16,10 +16,10 @@ std::string socket_calls(const std::string& command) {
     const TemporaryDirectory directory;
     const std::string log = directory.path() / "calls", script = directory.path() / "script";
     write_text(script, command);
-    // A program that is traced cannot search itself for leaks. Without HOME, bash looks for the
-    // user's, by a socket of the C library to a local name service.
+    // A program that is traced cannot search itself for leaks. Without HOME or SHELL, bash looks for
+    // the user's, by a socket of the C library to a local name service.
     const ProcessResult run =
-        run_shell("HOME=/ ASAN_OPTIONS=detect_leaks=0 strace -f -qq -o '" + log +
+        run_shell("HOME=/ SHELL=/bin/sh ASAN_OPTIONS=detect_leaks=0 strace -f -qq -o '" + log +
                   "' -e trace=socket,socketpair,connect,bind,listen,accept,accept4,sendto,sendmsg "
                   "-e signal=none bash '" +
                   script + "'");
