@@ -16,6 +16,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/runtime/parallel.h"
 #include "nn/finite_weights.h"
+#include "nn/stored_rows.h"
 
 namespace hark {
 namespace {
@@ -25,24 +26,17 @@ using Kind = Precision::Weights;
 // Reads rows [first, first + count) of one part, (count, size) floats.
 using ReadRows = std::function<void(int64_t first, int64_t count, float* rows)>;
 
-constexpr int64_t kRowsAtOnce = 64;
-
 void check_stored(const char* what, const Tensor& stored, int rank) {
     require(stored.rank == rank && is_float(stored.dtype) && (stored || stored.size() == 0), what,
             ": expected a tensor of ", rank, rank == 1 ? " dimension" : " dimensions",
             " of f32, f16 or bf16, found ", stored);
 }
 
-const std::byte* at(const Tensor& stored, int64_t element) {
-    return static_cast<const std::byte*>(stored.data) +
-           element * static_cast<int64_t>(size_of(stored.dtype));
-}
-
 void check_fits_f16(std::span<const float> row) {
     const auto fits = [](float value) { return std::abs(value) < 65520.0f; };
-    bool all = true;
-    for (const float value : row) all &= fits(value);
-    if (all) return;
+    int beyond = 0;
+    for (const float value : row) beyond |= !fits(value);
+    if (!beyond) return;
     fail("weights: found ", *std::find_if_not(row.begin(), row.end(), fits),
          ", which is beyond f16; use f32 or bf16");
 }
@@ -70,23 +64,6 @@ bool are_of_one_quantized_type(const std::vector<Tensor>& stored) {
     return std::all_of(stored.begin(), stored.end(), [&](const Tensor& tensor) {
         return is_quantized(tensor.dtype) && tensor.dtype == stored.begin()->dtype;
     });
-}
-
-// Reads rows [first, first + count) of a matrix, (count, K).
-void widen_rows(float* to, const Tensor& stored, int64_t first, int64_t count) {
-    const int64_t size = stored.dim(1);
-    if (!is_quantized(stored.dtype))
-        return cpu_kernels().widen(to, at(stored, first * size), stored.dtype, count * size);
-    const auto* blocks = static_cast<const std::byte*>(stored.data);
-    const int64_t bytes = static_cast<int64_t>(row_bytes(stored.dtype, size));
-    cpu_kernels().dequantize(to, blocks + first * bytes, stored.dtype, count * size);
-}
-
-// The numbers of a quantised matrix, in memory of `owner`.
-Tensor widened_copy(const Tensor& stored, std::vector<std::vector<float>>& owner) {
-    auto& values = owner.emplace_back(static_cast<size_t>(stored.size()));
-    widen_rows(values.data(), stored, 0, stored.dim(0));
-    return Tensor(values.data(), Dtype::f32, {stored.dim(0), stored.dim(1)});
 }
 
 // The n matrices of one shape that are stacked in `all`.
@@ -173,14 +150,16 @@ void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
 // The type that `keep` stands for: bf16 if all parts have it, else f16 if all values fit it
 // exactly, else f32.
 Precision::Weights Weights::resolve_precision(const std::vector<Part>& parts, int64_t size) const {
-    if (std::all_of(parts.begin(), parts.end(),
-                    [](const Part& part) { return part.dtype == Dtype::bf16; }))
-        return Kind::bf16;
+    const auto are = [&](Dtype dtype) {
+        return std::all_of(parts.begin(), parts.end(),
+                           [&](const Part& part) { return part.dtype == dtype; });
+    };
+    if (are(Dtype::bf16)) return Kind::bf16;
+    if (are(Dtype::f16)) return Kind::f16;
     std::atomic<bool> fits = true;
-    if (!are_stored(parts, Dtype::f16))
-        for_rows(parts, size, [&](int64_t, std::span<const float> row) {
-            if (!std::all_of(row.begin(), row.end(), fits_f16)) fits = false;
-        });
+    for_rows(parts, size, [&](int64_t, std::span<const float> row) {
+        if (!std::all_of(row.begin(), row.end(), fits_f16)) fits = false;
+    });
     return fits ? Kind::f16 : Kind::f32;
 }
 
@@ -307,13 +286,8 @@ Matrix Weights::transposed(const std::vector<Tensor>& stored, Precision::Weights
     std::vector<Part> parts;
     for (const Tensor& tensor : numbers)
         parts.push_back({tensor.dim(1),
-                         [tensor, size](int64_t first, int64_t count, float* rows) {
-                             float column[kRowsAtOnce];
-                             for (int64_t k = 0; k < size; ++k) {
-                                 cpu_kernels().widen(column, at(tensor, k * tensor.dim(1) + first),
-                                                     tensor.dtype, count);
-                                 for (int64_t i = 0; i < count; ++i) rows[i * size + k] = column[i];
-                             }
+                         [tensor](int64_t first, int64_t count, float* rows) {
+                             widen_columns(rows, tensor, first, count);
                          },
                          tensor.dtype,
                          {}});
@@ -323,10 +297,11 @@ Matrix Weights::transposed(const std::vector<Tensor>& stored, Precision::Weights
 Matrix Weights::convolution(Tensor stored, Precision::Weights precision) {
     check_stored("weights", stored, 3);
     const int64_t channels = stored.dim(1), taps = stored.dim(2), size = channels * taps;
+    const Tensor flat(stored.data, stored.dtype, {stored.dim(0), size});
     const auto read = [&](int64_t first, int64_t count, float* rows) {
         std::vector<float> row(static_cast<size_t>(size));
         for (int64_t n = first; n < first + count; ++n, rows += size) {
-            cpu_kernels().widen(row.data(), at(stored, n * size), stored.dtype, size);
+            widen_rows(row.data(), flat, n, 1);
             for (int64_t c = 0; c < channels; ++c)
                 for (int64_t tap = 0; tap < taps; ++tap)
                     rows[tap * channels + c] = row[static_cast<size_t>(c * taps + tap)];
