@@ -58,7 +58,7 @@ help_if_asked "$@"
 command="" arguments=() job_options=()
 output="" list="" retry="" overwrite=""
 wanted_types=any region=any wait_for=1h machines=1 shard=50 deadline=12h
-keep="" package="" filesystem="" allow=0.0.0.0/0 key_file="$HOME/.lambda_cloud/lambda_keys"
+keep="" package="" filesystem="" allow=0.0.0.0/0 key_file="${HOME:-}/.lambda_cloud/lambda_keys"
 older=12h all="" dry_run=""
 max_cents="" budget_cents="" built="" needs_cuda="" needs_driver="" run=""
 
@@ -149,6 +149,7 @@ begin_work() {
     use_programs curl jq flock column
     refuse_offline "$url"
     read_lambda_key "$key_file"
+    [ -n "${XDG_STATE_HOME:-}${HOME:-}" ] || die "HOME is not set: it has no place to note its instances"
     store="${XDG_STATE_HOME:-$HOME/.local/state}/hark/lambda"
     (umask 077 && mkdir -p "$store") || exit 1
     work="$(mktemp -d)" || exit 1

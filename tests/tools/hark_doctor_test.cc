@@ -77,7 +77,7 @@ TEST_F(Doctor, KernelsAreComparedIfThatIsAskedFor) {
 }
 
 TEST_F(Doctor, IsACommandOfHark) {
-    const ProcessResult result = shell("hark doctor cpu.features locale");
+    const ProcessResult result = shell("LC_ALL=C.UTF-8 hark doctor cpu.features locale");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out.find("cpu.features"), 6u) << result.out;
     expect_contains(result.out, "\n2 ok, 0 warn, 0 FAIL, 0 skip\n");
