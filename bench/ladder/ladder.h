@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace hark::ladder {
@@ -75,5 +76,22 @@ class CufftMel {
     float* windows_ = nullptr;
     float2* bins_ = nullptr;
 };
+
+// What a step of one row pays besides its bytes: microseconds of an edge between two kernels of a
+// graph, of a barrier of all blocks, and TB/s read with some bytes in flight. `data`: `bytes` of
+// random numbers, several times the L2 cache; counter: one number. Throws Error.
+struct CostArgs {
+    cudaStream_t stream;
+    const void* data;
+    size_t bytes;
+    unsigned* counter;
+};
+struct Cost {
+    const char* what;
+    std::string form;
+    double value;
+    const char* unit;
+};
+std::vector<Cost> launch_costs(const CostArgs& of);
 
 }  // namespace hark::ladder

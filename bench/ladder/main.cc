@@ -2,7 +2,8 @@
 // stdout: operation, form, shape, microseconds, TFLOP/s, TB/s, the fraction of what this card's
 // limits allow, the predicted and the measured gain over the form before, and the largest error as
 // a share of the largest value. Each form is checked against sums in double on the host; exit 1 if
-// one is wrong. Operations: product, attention, norm, softmax, mel.
+// one is wrong. Operations: product, attention, norm, softmax, mel. `costs` prints what a step of
+// one row pays besides its bytes: what, form, value, unit.
 #include <cstdio>
 #include <iostream>
 
@@ -170,12 +171,24 @@ bool climb_mel(Context& ctx) {
         frames, rungs);
 }
 
+void print_costs(Context& ctx) {
+    const Arena::Scope scope(ctx.arena);
+    const Tensor data = random_tensor(ctx, Dtype::f32, {int64_t{1} << 28});
+    const Tensor counter = ctx.arena.tensor(Dtype::i32, {1});
+    std::printf("cost\tform\tvalue\tunit\n");
+    for (const Cost& cost : launch_costs({static_cast<cudaStream_t>(ctx.stream), data.data,
+                                          data.bytes(), at<unsigned>(counter)}))
+        std::printf("%s\t%s\t%.3f\t%s\n", cost.what, cost.form.c_str(), cost.value, cost.unit);
+}
+
 bool run() {
     Context ctx = cuda_runtime().make_context(0, 1);
     limits.copy = gpu_copy_speed(ctx) * 1e-3;
     limits.bf16 = gpu_product_speed(ctx, Dtype::bf16) * 1e-3;
     std::printf("# limits: copy %.3f TB/s, product in bf16 %.1f TFLOP/s\n", limits.copy,
                 limits.bf16);
+    if (is_chosen("costs")) print_costs(ctx);
+    if (chosen == std::vector<std::string_view>{"costs"}) return true;
     std::printf(
         "operation\tform\tshape\tus\tTFLOP/s\tTB/s\tfraction\tpredicted gain\tgain\terror\n");
     using Climb = bool (*)(Context&);
@@ -185,9 +198,9 @@ bool run() {
                                                       {"softmax", climb_softmax},
                                                       {"mel", climb_mel}};
     for (const std::string_view word : chosen)
-        require(std::any_of(std::begin(kAll), std::end(kAll),
-                            [&](const auto& one) { return word == one.first; }),
-                word, ": expected product, attention, norm, softmax or mel");
+        require(word == "costs" || std::any_of(std::begin(kAll), std::end(kAll),
+                                               [&](const auto& one) { return word == one.first; }),
+                word, ": expected product, attention, norm, softmax, mel or costs");
     bool right = true;
     for (const auto& [what, climb_it] : kAll)
         if (is_chosen(what)) right = climb_it(ctx) && right;
