@@ -5,6 +5,7 @@
 // without any all are timed.
 #include "cuda_timing.h"
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -117,23 +118,26 @@ void time_folded(Context& ctx, int b, int64_t h, int64_t queries, Dtype dtype, D
           static_cast<double>(2 * q.bytes() + encoder_out.bytes() + kv[0].bytes()));
 }
 
-// Training's: B sequences of T rows, one behind another, forward and backward.
-void time_self_attention(Context& ctx, int b, int64_t h, int64_t t, int64_t d, Dtype dtype) {
+// Training's: B sequences of T rows, one behind another, forward and backward. H heads, of keys and
+// values `kv`.
+void time_self_attention(Context& ctx, int b, int64_t h, int64_t kv, int64_t t, int64_t d,
+                         Dtype dtype) {
     if (!is_chosen("self_attention")) return;
     const Arena::Scope scope(ctx.arena);
-    const int64_t rows = b * t, c = h * d;
-    const Tensor qkv = random_tensor(ctx, dtype, {rows, 3 * c});
+    const int64_t rows = b * t, c = h * d, width = c + 2 * kv * d;
+    const Tensor qkv = random_tensor(ctx, dtype, {rows, width});
     const Tensor dout = random_tensor(ctx, dtype, {rows, c});
     const Tensor out = random_tensor(ctx, dtype, {rows, c});
     const Tensor lse = random_tensor(ctx, Dtype::f32, {rows, h});
-    const Tensor dqkv = random_tensor(ctx, dtype, {rows, 3 * c});
+    const Tensor dqkv = random_tensor(ctx, dtype, {rows, width});
     std::vector<int32_t> first, end;
     for (int64_t row = 0; row < rows; ++row) {
         first.push_back(static_cast<int32_t>(row / t * t));
         end.push_back(first.back() + static_cast<int32_t>(t));
     }
     const Sequences sequences = {ids(ctx, {rows}, first), ids(ctx, {rows}, end)};
-    const std::string shape = concat("B", b, " H", h, " T", t, " D", d);
+    const std::string shape =
+        concat("B", b, " H", h, kv == h ? "" : concat("/", kv), " T", t, " D", d);
     const double forward =
         microseconds(ctx, [&](int) { cuda_ops().self_attention(ctx, out, lse, qkv, sequences); });
     const double products = double(b) * double(h) * double(t) * double(t) * double(d);
@@ -226,9 +230,18 @@ void time_attentions(Context& ctx) {
         time_folded(ctx, b, 6, 1, Dtype::f16, Dtype::f16);
         time_folded(ctx, b, 12, 1, Dtype::f16, Dtype::f16);
     }
-    time_self_attention(ctx, 64, 12, 1024, 64, Dtype::bf16);
-    time_self_attention(ctx, 4, 12, 1024, 64, Dtype::bf16);
-    time_self_attention(ctx, 4, 12, 1024, 64, Dtype::f32);
+    time_self_attention(ctx, 64, 12, 12, 1024, 64, Dtype::bf16);
+    time_self_attention(ctx, 4, 12, 12, 1024, 64, Dtype::bf16);
+    time_self_attention(ctx, 4, 12, 12, 1024, 64, Dtype::f32);
+    // GPT-3 350M, 760M, 1.3B, 2.7B and 6.7B; Llamas of 1B and 8B, whose heads share keys.
+    for (const auto& [h, kv, d] : std::initializer_list<std::array<int64_t, 3>>{{16, 16, 64},
+                                                                                {16, 16, 96},
+                                                                                {16, 16, 128},
+                                                                                {32, 32, 80},
+                                                                                {32, 32, 128},
+                                                                                {32, 8, 64},
+                                                                                {32, 8, 128}})
+        time_self_attention(ctx, 8, h, kv, 2048, d, Dtype::bf16);
 }
 
 void measure_limits(Context& ctx) {

@@ -38,3 +38,6 @@ if __name__ == "__main__":
     for batch in (64, 4):
         time("flash", SDPBackend.FLASH_ATTENTION, batch, 12, 1024, 64)
         time("cudnn", SDPBackend.CUDNN_ATTENTION, batch, 12, 1024, 64)
+    for heads, channels in ((16, 64), (16, 96), (16, 128), (32, 80), (32, 128)):
+        time("flash", SDPBackend.FLASH_ATTENTION, 8, heads, 2048, channels)
+        time("cudnn", SDPBackend.CUDNN_ATTENTION, 8, heads, 2048, channels)

@@ -86,13 +86,12 @@ Results attend(const SelfAttentionShape& shape, const Values& qkv, const Values&
     return results;
 }
 
-// The size of the difference over that of what is expected, over every third part of a row of 3C
-// values (queries, keys or values), or over all.
-double error(const Values& found, const Values& expected, size_t width = 1, size_t part = 0,
-             size_t parts = 1) {
+// The size of the difference over that of what is expected, over the columns [begin, end) of rows
+// of `width` values.
+double error(const Values& found, const Values& expected, size_t width, size_t begin, size_t end) {
     double difference = 0, size = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
-        if (i / width % parts != part) continue;
+        if (i % width < begin || i % width >= end) continue;
         difference += std::pow(found[i] - expected[i], 2);
         size += std::pow(expected[i], 2);
     }
@@ -155,16 +154,14 @@ class SelfAttention : public testing::TestWithParam<DeviceCase> {
             return;
         }
         const Results rounded = attend(shape, qkv, dout, as_bf16);
-        EXPECT_LE(error(in_double(found.out), exact.out), 2 * error(rounded.out, exact.out));
-        if (shape.group > 1) {
-            EXPECT_LE(error(in_double(found.dqkv), exact.dqkv),
-                      2 * error(rounded.dqkv, exact.dqkv));
-            return;
-        }
-        const auto width = static_cast<size_t>(shape.channels());
+        const auto c = static_cast<size_t>(shape.channels()), kv = c / size_t(shape.group);
+        const auto width = static_cast<size_t>(shape.width());
+        EXPECT_LE(error(in_double(found.out), exact.out, c, 0, c),
+                  2 * error(rounded.out, exact.out, c, 0, c));
+        const size_t edges[] = {0, c, c + kv, width};  // of queries, keys and values
         for (size_t part = 0; part < 3; ++part) {
-            EXPECT_LE(error(in_double(found.dqkv), exact.dqkv, width, part, 3),
-                      2 * error(rounded.dqkv, exact.dqkv, width, part, 3))
+            EXPECT_LE(error(in_double(found.dqkv), exact.dqkv, width, edges[part], edges[part + 1]),
+                      2 * error(rounded.dqkv, exact.dqkv, width, edges[part], edges[part + 1]))
                 << "qkv"[part];
         }
     }
@@ -209,9 +206,23 @@ TEST_P(SelfAttention, AgreesWithTheSameInDouble) {
         expect_right(shape);
 }
 
+// Every width of the tiles, filled or not, and groups of one, two and three heads. The lengths are
+// below, at and above multiples of the tiles' rows; borders of sequences are in them and between.
+TEST_P(SelfAttention, AgreesForEveryHeadSizeAndGroup) {
+    for (const int64_t head : {24, 64, 80, 96, 104, 128})
+        for (const int64_t group : {1, 2, 3})
+            for (const std::vector<int32_t>& start :
+                 {std::vector<int32_t>{0, 9}, {0, 31}, {0, 96}, {0, 63, 64, 129}, {0, 37, 38, 201}})
+                expect_right({start, 2 * group, head, group});
+    expect_right({{0, 190, 449}, 4, 80, 1});
+    expect_right({{0, 190, 449}, 4, 96, 4});
+    expect_right({{0, 190, 449}, 4, 128, 1});
+    expect_right({{0, 190, 449}, 8, 128, 4});
+}
+
 // A row that sees itself alone: its output is its value, whose gradient is the output's.
 TEST_P(SelfAttention, OfOneRowIsItsValue) {
-    for (const int64_t head : {16, 64}) {
+    for (const int64_t head : {16, 64, 96, 128}) {
         const SelfAttentionShape shape = {{0, 1, 2}, 2, head};
         const Inputs in = inputs(shape);
         const Found found = run(shape, in);
@@ -235,13 +246,21 @@ TEST_P(SelfAttention, AgreesWhereBlocksTakeSeveralTiles) {
     if (!ctx().on_cuda()) GTEST_SKIP() << "the CPU has no blocks";
     expect_right({{0, 37, 38, 165, 300}, 48, 64});
     expect_right({{0, 333, 700}, 30, 64});
+    for (const int64_t head : {64, 80, 96, 128}) expect_right({{0, 333, 700}, 32, head, 4});
 }
 
 TEST_P(SelfAttention, GivesTheSameBitsAgain) {
-    std::vector<SelfAttentionShape> shapes = {
-        {{0, 100, 427, 555, 1024}, 12, 64}, {{0, 33, 90}, 2, 80}, {{0, 100, 427}, 6, 64, 3}};
+    std::vector<SelfAttentionShape> shapes = {{{0, 100, 427, 555, 1024}, 12, 64},
+                                              {{0, 33, 90}, 2, 80},
+                                              {{0, 100, 427}, 6, 64, 3},
+                                              {{0, 33, 290}, 2, 96},
+                                              {{0, 33, 290}, 8, 128, 4}};
     // More tiles than multiprocessors, whose blocks wait for one another.
-    if (ctx().on_cuda()) shapes.push_back({{0, 1000, 2048, 3000, 4097}, 12, 64});
+    if (ctx().on_cuda()) {
+        shapes.push_back({{0, 1000, 2048, 3000, 4097}, 12, 64});
+        shapes.push_back({{0, 1000, 2048, 3000, 4097}, 12, 64, 3});
+        shapes.push_back({{0, 1000, 2048, 3000, 4097}, 12, 128, 3});
+    }
     for (const SelfAttentionShape& shape : shapes) {
         const Inputs in = inputs(shape);
         const Found found = run(shape, in, 7);
@@ -252,7 +271,7 @@ TEST_P(SelfAttention, GivesTheSameBitsAgain) {
 
 TEST_P(SelfAttention, OfASequenceDoesNotDependOnOthers) {
     constexpr int64_t kBorder = 150;
-    for (const int64_t head : {16, 64}) {
+    for (const int64_t head : {16, 64, 80, 128}) {
         const SelfAttentionShape shape = {{0, kBorder, 437}, 2, head};
         const Inputs in = inputs(shape), others = inputs(shape, 5);
         const Found found = run(shape, in);

@@ -2,6 +2,7 @@
 // kernels for every type and size, in f32 arithmetic on the plain units.
 #include <cmath>
 
+#include "kernels/attention/attention_kernels.cuh"
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/elementwise/rows.cuh"
 #include "kernels/train_attention/self_attention_kernels.cuh"
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(kSelfThreads) forward_kernel(SelfAttentionArgs
     float *q = tile_memory, *keys = q + tile, *values = keys + tile, *acc = values + tile;
     const T* qkv = static_cast<const T*>(args.qkv);
     const auto load = [&](float* to, int which, int first) {
-        load_tile<T, R>(to, qkv + args.grouped_part(which, h), args.width(), first, end, d);
+        load_tile<T, R>(to, qkv + args.part(which, h), args.width(), first, end, d);
     };
     load(q, 0, a);
     clear_tile<R>(acc, d);
@@ -164,14 +165,14 @@ __global__ void __launch_bounds__(kSelfThreads) keys_kernel(SelfAttentionBackwar
     float *keys = tile_memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
     float *dk = dout + tile, *dv = dk + tile;
     const T* qkv = static_cast<const T*>(args.qkv);
-    load_tile<T, R>(keys, qkv + args.grouped_part(1, first_head), stride, b, args.rows, d);
-    load_tile<T, R>(values, qkv + args.grouped_part(2, first_head), stride, b, args.rows, d);
+    load_tile<T, R>(keys, qkv + args.part(1, first_head), stride, b, args.rows, d);
+    load_tile<T, R>(values, qkv + args.part(2, first_head), stride, b, args.rows, d);
     clear_tile<R>(dk, d);
     clear_tile<R>(dv, d);
     for (int h = first_head; h < first_head + group; ++h) {
         for (int a = b, end = args.end[last]; a < end; a += R) {
             __syncthreads();
-            load_tile<T, R>(q, qkv + args.grouped_part(0, h), stride, a, args.rows, d);
+            load_tile<T, R>(q, qkv + args.part(0, h), stride, a, args.rows, d);
             load_tile<T, R>(dout, static_cast<const T*>(args.dout) + args.place(0, h),
                             args.channels(), a, args.rows, d);
             __syncthreads();
@@ -185,8 +186,8 @@ __global__ void __launch_bounds__(kSelfThreads) keys_kernel(SelfAttentionBackwar
     }
     __syncthreads();
     T* dqkv = static_cast<T*>(args.dqkv);
-    store_tile<T, R>(dqkv + args.grouped_part(1, first_head), dk, stride, b, args.rows, d);
-    store_tile<T, R>(dqkv + args.grouped_part(2, first_head), dv, stride, b, args.rows, d);
+    store_tile<T, R>(dqkv + args.part(1, first_head), dk, stride, b, args.rows, d);
+    store_tile<T, R>(dqkv + args.part(2, first_head), dv, stride, b, args.rows, d);
 }
 
 // Block (tile of queries, head): the gradient of its queries.
@@ -199,14 +200,14 @@ __global__ void __launch_bounds__(kSelfThreads) queries_kernel(SelfAttentionBack
     float *keys = tile_memory, *values = keys + tile, *q = values + tile, *dout = q + tile;
     float* dq = dout + tile;
     const T* qkv = static_cast<const T*>(args.qkv);
-    load_tile<T, R>(q, qkv + args.grouped_part(0, h), stride, a, end, d);
+    load_tile<T, R>(q, qkv + args.part(0, h), stride, a, end, d);
     load_tile<T, R>(dout, static_cast<const T*>(args.dout) + args.place(0, h), args.channels(), a,
                     end, d);
     clear_tile<R>(dq, d);
     for (int b = args.first[a] / R * R; b < end; b += R) {
         __syncthreads();
-        load_tile<T, R>(keys, qkv + args.grouped_part(1, h), stride, b, end, d);
-        load_tile<T, R>(values, qkv + args.grouped_part(2, h), stride, b, end, d);
+        load_tile<T, R>(keys, qkv + args.part(1, h), stride, b, end, d);
+        load_tile<T, R>(values, qkv + args.part(2, h), stride, b, end, d);
         __syncthreads();
         multiply_rows<R>(scores, q, keys, d);
         multiply_rows<R>(slopes, dout, values, d);
@@ -215,7 +216,7 @@ __global__ void __launch_bounds__(kSelfThreads) queries_kernel(SelfAttentionBack
         add_weighted<R, false>(dq, slopes, keys, d);
     }
     __syncthreads();
-    store_tile<T, R>(static_cast<T*>(args.dqkv) + args.grouped_part(0, h), dq, stride, a, end, d);
+    store_tile<T, R>(static_cast<T*>(args.dqkv) + args.part(0, h), dq, stride, a, end, d);
 }
 
 // Eight lanes per row and head; a block's 32 begin with the heads of one row.
@@ -239,7 +240,6 @@ __global__ void __launch_bounds__(kSelfThreads) prepare_kernel(SelfAttentionBack
     }
     for (int step = 1; step < 8; step *= 2) sum += __shfl_xor_sync(0xffffffff, sum, step);
     if (lane > 0) return;
-    constexpr float kLog2E = 1.44269504088896341f;
     const int64_t to = int64_t{h} * args.padded + row;
     args.delta[to] = sum;
     args.lse2[to] = inside ? args.lse[int64_t{row} * args.heads + h] * kLog2E : INFINITY;
@@ -307,8 +307,7 @@ SelfAttentionArgs args_of(const char* op, const Tensor& out, const Tensor& lse, 
 // Whether the matrix units take the call.
 bool fits_tiles(const SelfAttentionArgs& args, Dtype dtype,
                 std::initializer_list<const void*> all) {
-    return dtype == Dtype::bf16 && args.d == 64 && args.kv_heads == args.heads &&
-           in_packs(args.d, all);
+    return dtype == Dtype::bf16 && args.d <= kMostTiledHead && in_packs(args.d, all);
 }
 
 }  // namespace

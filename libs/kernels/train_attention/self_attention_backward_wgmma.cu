@@ -221,7 +221,8 @@ class BackwardWarpgroup {
     __device__ void write(int which, int tile, const float (&sums)[kD / 2], float factor) {
         const int row = tile * kTile + group_ * 64 + warp_ * 16 + lane_ / 4;
         const int64_t stride = 3 * args_.channels();
-        T* to = static_cast<T*>(args_.dqkv) + args_.part(which, row, item_.h) + lane_ % 4 * 2;
+        T* to =
+            static_cast<T*>(args_.dqkv) + row * stride + args_.part(which, item_.h) + lane_ % 4 * 2;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             if (row + half * 8 >= args_.rows) continue;
@@ -281,6 +282,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 bool self_attention_backward_by_wgmma(Context& ctx, const SelfAttentionBackwardArgs& given) {
     const auto kernel = backward_kernel;
+    if (given.d != kD || given.kv_heads != given.heads) return false;
     if (!has_hopper_code(reinterpret_cast<const void*>(kernel))) return false;
     constexpr int kBytes = sizeof(Shared);
     static_assert(kBytes <= 227 * 1024);

@@ -6,6 +6,8 @@
 // first row to the end of its last row's sequence.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/runtime/gpu_limits.h"
 
@@ -23,16 +25,13 @@ struct SelfAttentionArgs {
     int kv_heads;
 
     __host__ __device__ int channels() const { return heads * d; }
-    // First element of head h's queries, keys or values (0, 1, 2) of row t, in qkv and its
-    // gradient, where every head has keys and values of its own.
-    __device__ int64_t part(int which, int64_t t, int h) const {
-        return (t * 3 + which) * channels() + int64_t{h} * d;
-    }
-    // The same for heads that share keys and values, of row 0; and the elements of a row.
-    __device__ int64_t grouped_part(int which, int h) const {
+    // First element of head h's queries, or of the keys or values that it uses (0, 1, 2), in row 0
+    // of qkv and its gradient.
+    __host__ __device__ int part(int which, int h) const {
         const int group = heads / kv_heads;
-        return int64_t{which == 0 ? h : heads + (which - 1) * kv_heads + h / group} * d;
+        return (which == 0 ? h : heads + (which - 1) * kv_heads + h / group) * d;
     }
+    // Elements of a row of qkv.
     __host__ __device__ int width() const { return (heads + 2 * kv_heads) * d; }
     // First element of head h of row t in out and its gradient.
     __device__ int64_t place(int64_t t, int h) const { return t * channels() + int64_t{h} * d; }
@@ -47,14 +46,25 @@ struct SelfAttentionBackwardArgs : SelfAttentionArgs {
     int padded;  // T rounded up to a multiple of kRowPadding
 };
 
-// bf16 with D 64: tiles of 64 on the matrix units (mma.sync). Source: Dao 2023 (FlashAttention-2),
-// algorithms 1 and 2. The gradients of queries and of keys and values have separate kernels: the
-// probabilities are computed twice (7 products instead of 5), but blocks add nothing to each other.
+// Returns call(the narrowest of the kernels' widths that holds a head of d channels).
+template <class Call>
+auto by_head_size(int d, const Call& call) {
+    if (d <= 64) return call(std::integral_constant<int, 64>());
+    if (d <= 80) return call(std::integral_constant<int, 80>());
+    if (d <= 96) return call(std::integral_constant<int, 96>());
+    return call(std::integral_constant<int, 128>());
+}
+
+// bf16 with D a multiple of 8 up to kMostTiledHead, rows aligned to 16 bytes: tiles on the matrix
+// units (mma.sync). Source: Dao 2023 (FlashAttention-2), algorithms 1 and 2. The gradients of
+// queries and of keys and values have separate kernels: the probabilities are computed twice (7
+// products instead of 5), but blocks add nothing to each other.
 void self_attention_by_tiles(Context& ctx, const SelfAttentionArgs& args);
 void self_attention_backward_by_tiles(Context& ctx, const SelfAttentionBackwardArgs& args);
 
-// bf16 with D 64 on Hopper: tiles of 128 by 128. Returns false and does nothing if the GPU does not
-// run code for sm_90a. Source: Shah et al. 2024, FlashAttention-3.
+// The same on Hopper, with tiles of 128 by 128. Returns false and does nothing if D is not 64, if
+// heads share keys and values, or if the GPU does not run code for sm_90a. Source: Shah et al.
+// 2024, FlashAttention-3.
 bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& args);
 bool self_attention_backward_by_wgmma(Context& ctx, const SelfAttentionBackwardArgs& args);
 

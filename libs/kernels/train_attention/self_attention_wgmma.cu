@@ -317,6 +317,7 @@ __global__ void __launch_bounds__(kWgmmaThreads, 1)
 
 bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& given) {
     const auto kernel = forward_kernel;
+    if (given.d != kD || given.kv_heads != given.heads) return false;
     if (!has_hopper_code(reinterpret_cast<const void*>(kernel))) return false;
     constexpr int kBytes = kPairs * sizeof(Shared) + 1024;  // 1024: to align it
     const Arena::Scope scope(ctx.arena);
