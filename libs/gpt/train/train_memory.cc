@@ -37,7 +37,8 @@ int64_t activation_bytes(const Context& ctx, const DecoderConfig& config,
         rows * (2 * c + hidden + (config.gated_mlp ? inner : 0) + qkv + attn_width) * element;
     if (ctx.on_cuda()) {  // self_attention_backward(): two numbers per row and head; sums in f32
         backward += 2 * lse;
-        if (element == 2 && config.head_dim == 64) backward += rows * attn_width * kF32;
+        if (element == 2 && config.head_dim % 8 == 0 && config.head_dim <= 128)
+            backward += rows * config.n_head / ranks * (config.head_dim > 64 ? 128 : 64) * kF32;
     } else if (element == 2) {  // copies in f32 for linear_backward (widened.h)
         head += at_once * (columns + 2 * c) * kF32;
         // gated_activation_backward() has more copies than linear_backward().

@@ -1,6 +1,6 @@
 // The gradient of self-attention on Hopper, data movement. An item is a tile of 128 keys of one
-// head. The gradients of its keys and values stay in registers while a block loops over the tiles
-// of 128 queries that see them.
+// head of keys and values. Their gradients stay in registers while a block loops over the tiles of
+// 128 or 64 queries that see them, one head of the group after another.
 // An item's part of the queries' gradients is added to sums in global memory (held by the L2
 // cache), one item after another: the last tile of keys first, by a count of the items that have
 // added. Items are started in that order, so the item to wait for has always started, and it is one
@@ -16,90 +16,131 @@ namespace hark::cuda::backward {
 using namespace hopper;
 using T = __nv_bfloat16;
 
-inline constexpr int kTile = 128;  // keys per item, queries per step
-inline constexpr int kD = 64, kGroup = 128, kThreads = 3 * kGroup;
+inline constexpr int kTile = 128;  // keys per item
+inline constexpr int kRow = 64;    // channels per row of shared memory
+inline constexpr int kGroup = 128, kThreads = 3 * kGroup;
 inline constexpr int kRegisters = 240, kCopyRegisters = 24;
-inline constexpr uint32_t kTileBytes = kTile * kD * sizeof(T);
 static_assert(kTile == kRowPadding);
 
+// Kernels for heads of up to D channels. Those from args.d are zeros in shared memory.
+template <int D>
+struct Shape {
+    static constexpr int kD = D, kParts = D > kRow ? 2 : 1, kColumns = kParts * kRow;
+    static constexpr int kQueries = kTile / kParts;  // per step
+    static constexpr int kItems = D > kRow ? 1 : 2;  // in shared memory
+    static constexpr int kSteps = kTile / kQueries;  // tiles of queries per tile of keys
+    static constexpr uint32_t kItemBytes = 2 * kTile * kColumns * sizeof(T);
+    static constexpr uint32_t kStepBytes = 2 * kQueries * (kColumns * sizeof(T) + sizeof(float));
+};
+
 struct Item {
-    int h, keys, last;  // head; tile of keys; last tile of queries. h is -1 after the last item
+    int kv_head, keys, last;  // tile of keys; last tile of queries. kv_head -1: after the last item
 };
 
 // A step's tile of queries, as seen by the item.
 struct alignas(16) Queries {
+    int h, tile;
     bool crossing;  // some of them do not see the item's first key: it is of another sequence
     bool last;      // no item after this one adds to their gradients
 };
 
+template <class S>
 struct Shared {
-    T keys[2][kTile][kD], values[2][kTile][kD];
-    T q[2][kTile][kD], dout[2][kTile][kD];
-    T slopes[2][2][kTile][64];  // of a step's scores: for each half of the keys (queries, keys)
-    float dq[2][64 * kD];       // of each half of the queries, as the products leave it
-    float lse2[2][kTile], delta[2][kTile];
+    T keys[S::kItems][S::kParts][kTile][kRow], values[S::kItems][S::kParts][kTile][kRow];
+    T q[2][S::kParts][S::kQueries][kRow], dout[2][S::kParts][S::kQueries][kRow];
+    T slopes[2][2][S::kQueries][64];  // of a step's scores: for each half of the keys
+    float dq[2][64 * 64];  // of each half of the queries or channels, as the products leave it
+    float lse2[2][S::kQueries], delta[2][S::kQueries];
     Queries queries[2];
-    Item items[2];
-    uint64_t item_full[2], item_empty[2];      // items, keys and values
+    Item items[S::kItems];
+    uint64_t item_full[S::kItems], item_empty[S::kItems];  // items, keys and values
     uint64_t q_full[2], q_empty[2];            // q, dout, lse2, delta, queries
     uint64_t slopes_full[2], slopes_empty[2];  // by both halves of the keys
-    uint64_t dq_full[2], dq_empty[2];          // of each half of the queries
+    uint64_t dq_full[2], dq_empty[2];
 };
 
 struct Maps {
-    CUtensorMap qkv, dout;
+    CUtensorMap keys, queries, dout;
 };
 
+// An item's part of dq has two halves: of 128 queries or, where a step has 64, of 128 channels.
 struct Args : SelfAttentionBackwardArgs {
-    float* sums;  // (H, tiles, 2, 64 D): of the queries' gradients, for each half of each tile
+    float* sums;  // (H, tiles of queries, 2, 64, 64): of the queries' gradients
     int* counts;  // of started items; then (H, tiles, 2) of items that have added to the sums
 
-    __host__ __device__ int tiles() const { return padded / kTile; }
+    __host__ __device__ int group() const { return heads / kv_heads; }
+    template <class S>
     __device__ int64_t half_tile(int h, int tile, int half) const {
-        return (int64_t{h} * tiles() + tile) * 2 + half;
+        return (int64_t{h} * (padded / S::kQueries) + tile) * 2 + half;
     }
 };
 
 // Whether the first row of a tile of queries sees no key before the item's.
-__device__ inline bool is_last(const Args& args, const Item& item, int tile) {
-    return args.first[tile * kTile] >= item.keys * kTile;
+template <class S>
+__device__ bool is_last(const Args& args, const Item& item, int tile) {
+    return args.first[tile * S::kQueries] >= item.keys * kTile;
+}
+
+// The items that add to the gradients of a tile of queries before this one.
+template <class S>
+__device__ int items_before(const Item& item, int tile) {
+    return tile / S::kSteps - item.keys;
+}
+
+// Calls step(head, tile) for an item's tiles of queries, in order.
+template <class S, class Step>
+__device__ void each_step(const Args& args, const Item& item, const Step& step) {
+    const int first_head = item.kv_head * args.group();
+    for (int h = first_head; h < first_head + args.group(); ++h)
+        for (int tile = item.keys * S::kSteps; tile <= item.last; ++tile) step(h, tile);
 }
 
 // One thread: takes items and starts the copies.
-__device__ inline void copy_tiles(Shared& shared, const Maps& maps, const Args& args) {
-    const int c = args.channels();
-    Place<2> at, step;
+template <class S>
+__device__ void copy_tiles(Shared<S>& shared, const Maps& maps, const Args& args) {
+    Place<S::kItems> at;
+    Place<2> place;
     for (;; at.advance()) {
         // Waits for the last step but one, so that items start in the order of their numbers.
-        wait(shared.q_empty[step.at], step.parity ^ 1);
+        wait(shared.q_empty[place.at], place.parity ^ 1);
         const int index = atomicAdd(args.counts, 1);
-        const int h = index % args.heads, keys = args.tiles() - 1 - index / args.heads;
+        const int kv_head = index % args.kv_heads;
+        const int keys = args.padded / kTile - 1 - index / args.kv_heads;
         uint64_t& full = shared.item_full[at.at];
         wait(shared.item_empty[at.at], at.parity ^ 1);
         if (keys < 0) {
-            shared.items[at.at].h = -1;
+            shared.items[at.at].kv_head = -1;
             arrive(full);
             return;
         }
-        const int last = (args.end[min(keys * kTile + kTile, args.rows) - 1] - 1) / kTile;
-        const Item item = {h, keys, last};
+        const int end = args.end[min(keys * kTile + kTile, args.rows) - 1];
+        const Item item = {kv_head, keys, (end - 1) / S::kQueries};
         shared.items[at.at] = item;
-        arrive_expecting(full, 2 * kTileBytes);
-        copy_box(shared.keys[at.at], maps.qkv, full, c + h * kD, keys * kTile);
-        copy_box(shared.values[at.at], maps.qkv, full, 2 * c + h * kD, keys * kTile);
-        for (int tile = keys; tile <= last; ++tile, step.advance()) {
-            uint64_t& here = shared.q_full[step.at];
-            const int end = min(tile * kTile + kTile, args.rows);
-            const Queries queries = {args.first[end - 1] > keys * kTile, is_last(args, item, tile)};
-            wait(shared.q_empty[step.at], step.parity ^ 1);
-            shared.queries[step.at] = queries;
-            arrive_expecting(here, 2 * kTileBytes + 2 * sizeof shared.lse2[0]);
-            copy_box(shared.q[step.at], maps.qkv, here, h * kD, tile * kTile);
-            copy_box(shared.dout[step.at], maps.dout, here, h * kD, tile * kTile);
-            const int64_t row = int64_t{h} * args.padded + tile * kTile;
-            copy_bytes(shared.lse2[step.at], args.lse2 + row, sizeof shared.lse2[0], here);
-            copy_bytes(shared.delta[step.at], args.delta + row, sizeof shared.delta[0], here);
+        arrive_expecting(full, S::kItemBytes);
+        for (int part = 0; part < S::kParts; ++part) {
+            const int head = args.heads + kv_head, channel = part * kRow;
+            copy_box(shared.keys[at.at][part], maps.keys, full, channel, head, keys * kTile);
+            copy_box(shared.values[at.at][part], maps.keys, full, channel, head + args.kv_heads,
+                     keys * kTile);
         }
+        each_step<S>(args, item, [&](int h, int tile) {
+            uint64_t& here = shared.q_full[place.at];
+            const int first = tile * S::kQueries, last = min(first + S::kQueries, args.rows) - 1;
+            const Queries queries = {h, tile, args.first[last] > keys * kTile,
+                                     is_last<S>(args, item, tile)};
+            wait(shared.q_empty[place.at], place.parity ^ 1);
+            shared.queries[place.at] = queries;
+            arrive_expecting(here, S::kStepBytes);
+            for (int part = 0; part < S::kParts; ++part) {
+                const int channel = part * kRow;
+                copy_box(shared.q[place.at][part], maps.queries, here, channel, h, first);
+                copy_box(shared.dout[place.at][part], maps.dout, here, channel, h, first);
+            }
+            const int64_t row = int64_t{h} * args.padded + first;
+            copy_bytes(shared.lse2[place.at], args.lse2 + row, sizeof shared.lse2[0], here);
+            copy_bytes(shared.delta[place.at], args.delta + row, sizeof shared.delta[0], here);
+            place.advance();
+        });
     }
 }
 
@@ -121,20 +162,21 @@ __device__ inline void store_release(int* to, int value) {
 }
 
 // One thread: adds the products' dq[half] to the sums, if other items follow.
-__device__ inline void add_dq(Shared& shared, const Args& args, int half) {
-    Place<2> at;
+template <class S>
+__device__ void add_dq(Shared<S>& shared, const Args& args, int half) {
+    Place<S::kItems> at;
     uint32_t parity = 0;
     const float* own = shared.dq[half];
     for (;; at.advance()) {
         wait(shared.item_full[at.at], at.parity);
         const Item item = shared.items[at.at];
-        if (item.h < 0) return;
-        for (int tile = item.keys; tile <= item.last; ++tile) {
-            if (is_last(args, item, tile)) continue;
-            const int before = tile - item.keys;  // items that add first
-            const int64_t place = args.half_tile(item.h, tile, half);
+        if (item.kv_head < 0) return;
+        each_step<S>(args, item, [&](int h, int tile) {
+            if (is_last<S>(args, item, tile)) return;
+            const int before = items_before<S>(item, tile);
+            const int64_t place = args.half_tile<S>(h, tile, half);
             int* count = args.counts + 1 + place;
-            float* sums = args.sums + place * (64 * kD);
+            float* sums = args.sums + place * (64 * 64);
             wait_for_items(count, before);
             fence_copies();
             wait(shared.dq_full[half], parity);
@@ -149,7 +191,7 @@ __device__ inline void add_dq(Shared& shared, const Args& args, int half) {
             wait_until_written();
             fence_copies();
             store_release(count, before + 1);
-        }
+        });
         arrive(shared.item_empty[at.at]);
     }
 }

@@ -8,7 +8,7 @@
 
 #include <type_traits>
 
-#include "kernels/cuda/cuda_common.cuh"
+#include "kernels/cuda/hopper.cuh"
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::cuda {
@@ -55,6 +55,10 @@ auto by_head_size(int d, const Call& call) {
     return call(std::integral_constant<int, 128>());
 }
 
+// Boxes of 64 channels of one head and `rows` rows, of `heads` heads side by side: channel, head,
+// row. Channels after the head's are zeros.
+CUtensorMap head_map(const SelfAttentionArgs& args, const void* data, int heads, uint32_t rows);
+
 // bf16 with D a multiple of 8 up to kMostTiledHead, rows aligned to 16 bytes: tiles on the matrix
 // units (mma.sync). Source: Dao 2023 (FlashAttention-2), algorithms 1 and 2. The gradients of
 // queries and of keys and values have separate kernels: the probabilities are computed twice (7
@@ -62,9 +66,8 @@ auto by_head_size(int d, const Call& call) {
 void self_attention_by_tiles(Context& ctx, const SelfAttentionArgs& args);
 void self_attention_backward_by_tiles(Context& ctx, const SelfAttentionBackwardArgs& args);
 
-// The same on Hopper, with tiles of 128 by 128. Returns false and does nothing if D is not 64, if
-// heads share keys and values, or if the GPU does not run code for sm_90a. Source: Shah et al.
-// 2024, FlashAttention-3.
+// The same on Hopper (wgmma): tiles of 128 queries forward, of 128 keys backward. Returns false and
+// does nothing if the GPU does not run code for sm_90a. Source: Shah et al. 2024, FlashAttention-3.
 bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& args);
 bool self_attention_backward_by_wgmma(Context& ctx, const SelfAttentionBackwardArgs& args);
 

@@ -1,28 +1,46 @@
-// Self-attention for training on Hopper. Two blocks share a multiprocessor; each takes the next
-// tile of 128 queries of one head in a loop. One warp starts the copies; two warpgroups have 64
-// queries each and go through steps of 64 keys, up to their own diagonal. The four warpgroups of a
-// multiprocessor overlap their softmaxes with products of the others. Each starts the scores of its
-// next keys before the products with the current values, also across tiles.
+// Self-attention for training on Hopper. A block has one or two pairs of warpgroups; each pair
+// takes the next tile of 128 queries of one head in a loop. One warp starts the copies; two
+// warpgroups have 64 queries each and go through steps of 64 or 128 keys, up to their own diagonal.
+// A warpgroup overlaps its softmax with products of the others. Each starts the scores of its next
+// keys before the products with the current values, also across tiles.
 #include "kernels/attention/attention_kernels.cuh"
 #include "kernels/attention/online_softmax.cuh"
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/train_attention/self_attention_kernels.cuh"
 
 namespace hark::cuda {
+
+// Kernels for heads of up to D channels. Those from args.d are zeros in shared memory.
+template <int D>
+struct ForwardShape {
+    static constexpr int kQueries = 128, kGroups = 2;  // per tile; warpgroups per pair
+    static constexpr int kRow = 64;                    // channels per row of shared memory
+    static constexpr int kD = D;
+    static constexpr int kParts = D > kRow ? 2 : 1;
+    static constexpr int kColumns = kParts * kRow;
+    static constexpr int kPairs = D > kRow ? 1 : 2;    // per block
+    static constexpr int kKeys = D > kRow ? 128 : 64;  // per step
+    static constexpr int kBuffers = D > kRow ? 2 : 4;
+    static constexpr int kThreads = 128 * (kPairs * kGroups + 1);
+    static constexpr int kRegisters = D > kRow ? 240 : 112;
+    // Steps of the last warpgroup after the diagonal of group `group`.
+    __host__ __device__ static constexpr int later_steps(int group) {
+        return (kGroups - 1 - group) * 64 / kKeys;
+    }
+};
+
 namespace {
 
 using namespace hopper;
 using Half = __nv_bfloat16;
 
-constexpr int kD = 64, kQueries = 128, kKeys = 64, kBuffers = 4;  // per tile, per step
-constexpr int kPairs = 2, kGroups = 2;                            // per block; warpgroups per pair
-constexpr int kWgmmaThreads = 128 * (kPairs * kGroups + 1);
-[[maybe_unused]] constexpr int kRegisters = 112, kCopyRegisters = 24;
+constexpr int kQueries = ForwardShape<64>::kQueries, kRow = ForwardShape<64>::kRow;
+[[maybe_unused]] constexpr int kGroups = ForwardShape<64>::kGroups, kCopyRegisters = 24;
 
 // A tile of queries, and its steps of keys. No steps: after the last tile.
 struct Work {
     int h, query;    // the first of the tile
-    int key, steps;  // the first key; steps of the last warpgroup; each earlier one has one less
+    int key, steps;  // the first key; steps of the last warpgroup
 };
 
 template <int N>
@@ -31,12 +49,14 @@ struct Barriers {
 };
 
 // Shared memory of a pair.
+template <class S>
 struct alignas(1024) Shared {
-    Half q[2][kQueries][kD];
-    Half keys[kBuffers][kKeys][kD], values[kBuffers][kKeys][kD];
+    Half q[2][S::kParts][kQueries][kRow];
+    Half keys[S::kBuffers][S::kParts][S::kKeys][kRow];
+    Half values[S::kBuffers][S::kParts][S::kKeys][kRow];
     Work work[2];  // of the queries in q
     Barriers<2> for_q;
-    Barriers<kBuffers> for_keys, for_values;
+    Barriers<S::kBuffers> for_keys, for_values;
 };
 
 struct Args : SelfAttentionArgs {
@@ -49,10 +69,13 @@ struct Maps {
 };
 
 // One thread: takes tiles, those of the last rows first, and starts all copies.
-[[maybe_unused]] __device__ void copy_tiles(Shared& shared, const Maps& maps, const Args& args) {
-    const int c = args.channels(), tiles = (args.rows + kQueries - 1) / kQueries;
+template <class S>
+__device__ void copy_tiles(Shared<S>& shared, const Maps& maps, const Args& args) {
+    constexpr int kKeys = S::kKeys;
+    const int tiles = (args.rows + kQueries - 1) / kQueries;
+    const int group = args.heads / args.kv_heads;
     Place<2> q;
-    Place<kBuffers> place;
+    Place<S::kBuffers> place;
     for (;; q.advance()) {
         const int index = atomicAdd(args.taken, 1);
         const int h = index % args.heads, query = (tiles - 1 - index / args.heads) * kQueries;
@@ -63,19 +86,21 @@ struct Maps {
             return arrive(full);
         }
         const int key = args.first[query] / kKeys * kKeys;
-        const int steps = (query - key) / kKeys + kGroups;
+        const int steps = (query - key + kQueries) / kKeys;
         shared.work[q.at] = {h, query, key, steps};
         arrive_expecting(full, sizeof shared.q[0]);
-        copy_box(shared.q[q.at], maps.queries, full, h * kD, query);
+        for (int part = 0; part < S::kParts; ++part)
+            copy_box(shared.q[q.at][part], maps.queries, full, part * kRow, h, query);
         for (int step = 0; step < steps; ++step, place.advance()) {
-            const auto copy = [&](auto& to, Barriers<kBuffers>& barriers, int column) {
+            const auto copy = [&](auto& to, Barriers<S::kBuffers>& barriers, int head) {
                 wait(barriers.empty[place.at], place.parity ^ 1);
                 arrive_expecting(barriers.full[place.at], sizeof to[0]);
-                copy_box(to[place.at], maps.keys, barriers.full[place.at], column + h * kD,
-                         key + step * kKeys);
+                for (int part = 0; part < S::kParts; ++part)
+                    copy_box(to[place.at][part], maps.keys, barriers.full[place.at], part * kRow,
+                             head, key + step * kKeys);
             };
-            copy(shared.keys, shared.for_keys, c);
-            copy(shared.values, shared.for_values, 2 * c);
+            copy(shared.keys, shared.for_keys, args.heads + h / group);
+            copy(shared.values, shared.for_values, args.heads + args.kv_heads + h / group);
         }
     }
 }
@@ -83,10 +108,10 @@ struct Maps {
 // A warpgroup with 64 queries of every tile. The steps of all tiles form one chain: the first
 // scores of a tile are computed while the last values of the previous tile are multiplied. A thread
 // has two queries, lane / 4 and lane / 4 + 8 of its warp's 16.
-template <class Half>
+template <class S>
 class Warpgroup {
   public:
-    __device__ Warpgroup(Shared& shared, const Args& args, int group)
+    __device__ Warpgroup(Shared<S>& shared, const Args& args, int group)
         : shared_(shared),
           args_(args),
           group_(group),
@@ -105,7 +130,7 @@ class Warpgroup {
             if (last) {
                 end_sums();
                 // Skips the keys of later warpgroups' diagonals.
-                for (int group = group_ + 1; group < kGroups; ++group) skip(shared_.for_keys, k_);
+                for (int i = 0; i < S::later_steps(group_); ++i) skip(shared_.for_keys, k_);
                 q_.advance();
                 if (!open()) break;
             }
@@ -119,7 +144,7 @@ class Warpgroup {
                 clear();
             } else {
 #pragma unroll
-                for (int i = 0; i < kD / 2; ++i) acc_[i] *= kept_[i / 2 % 2];
+                for (int i = 0; i < S::kColumns / 2; ++i) acc_[i] *= kept_[i / 2 % 2];
             }
             round_scores();
         }
@@ -129,6 +154,8 @@ class Warpgroup {
     }
 
   private:
+    static constexpr int kKeys = S::kKeys, kBuffers = S::kBuffers;
+
     // Each warp reports by itself that it no longer needs a buffer.
     __device__ void done(uint64_t& empty) const {
         if (threadIdx.x % 32 == 0) arrive(empty);
@@ -146,7 +173,7 @@ class Warpgroup {
         const Work& work = shared_.work[q_.at];
         if (work.steps == 0) return false;
         step_ = 0;
-        steps_ = work.steps - (kGroups - 1 - group_);
+        steps_ = work.steps - S::later_steps(group_);
         key_ = work.key;
         query_ = work.query + row_;
         const int end = args_.rows - 1;
@@ -161,29 +188,32 @@ class Warpgroup {
         write_rows(shared_.work[old]);
         __syncwarp();
         done(shared_.for_q.empty[old]);
-        for (int group = group_ + 1; group < kGroups; ++group) skip(shared_.for_values, v_);
+        for (int i = 0; i < S::later_steps(group_); ++i) skip(shared_.for_values, v_);
     }
 
     __device__ void clear() {
 #pragma unroll
-        for (int i = 0; i < kD / 2; ++i) acc_[i] = 0;
+        for (int i = 0; i < S::kColumns / 2; ++i) acc_[i] = 0;
     }
 
-    // Starts scores = q keys^Half.
+    // Starts scores = q keys^T.
     __device__ void start_scores() {
-        const uint64_t q = factor(shared_.q[q_.at][group_ * 64]);
+        const uint64_t q = factor(shared_.q[q_.at][0][group_ * 64]);
         const uint64_t keys = factor(shared_.keys[k_.at]);
         fence_products();
 #pragma unroll
-        for (int k = 0; k < kD / 16; ++k)
-            multiply(Half{}, scores_, moved(q, k * 32), moved(keys, k * 32), k > 0);
+        for (int k = 0; k < S::kD / 16; ++k) {
+            const uint32_t within = k % 4 * 32, part = k / 4 * 128;
+            multiply(Half{}, scores_, moved(q, within + part * kQueries),
+                     moved(keys, within + part * kKeys), k > 0);
+        }
         commit_products();
     }
 
     // Starts acc += p values.
     __device__ void start_values() {
         wait(shared_.for_values.full[v_.at], v_.parity);
-        const uint64_t values = factor(shared_.values[v_.at]);
+        const uint64_t values = factor(shared_.values[v_.at], kKeys * 128);
         fence_products();
 #pragma unroll
         for (int k = 0; k < kKeys / 16; ++k)
@@ -260,19 +290,20 @@ class Warpgroup {
             Half* to =
                 static_cast<Half*>(args_.out) + args_.place(row, work.h) + threadIdx.x % 4 * 2;
 #pragma unroll
-            for (int c = 0; c < kD / 8; ++c)
-                *reinterpret_cast<uint32_t*>(to + c * 8) =
-                    pack(Half{}, acc_[4 * c + 2 * half] * factors_[half],
-                         acc_[4 * c + 2 * half + 1] * factors_[half]);
+            for (int c = 0; c < S::kD / 8; ++c)
+                if (c * 8 < args_.d)
+                    *reinterpret_cast<uint32_t*>(to + c * 8) =
+                        pack(Half{}, acc_[4 * c + 2 * half] * factors_[half],
+                             acc_[4 * c + 2 * half + 1] * factors_[half]);
         }
     }
 
-    Shared& shared_;
+    Shared<S>& shared_;
     const Args& args_;
     const int group_, row_;  // row_: this thread's first query of the tile
     Place<2> q_;
     Place<kBuffers> k_, v_;
-    float acc_[kD / 2], scores_[kKeys / 2];
+    float acc_[S::kColumns / 2], scores_[kKeys / 2];
     OnlineSoftmax softmax_;
     float kept_[2], factors_[2];
     uint32_t p_[kKeys / 16][4];
@@ -288,13 +319,14 @@ __device__ void set_up(Barriers<N>& barriers) {
     }
 }
 
-__global__ void __launch_bounds__(kWgmmaThreads, 1)
+template <class S>
+__global__ void __launch_bounds__(S::kThreads, 1)
     forward_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Args args) {
 #if HARK_HOPPER_CODE
     extern __shared__ unsigned char memory[];
-    Shared* pairs =
-        reinterpret_cast<Shared*>(memory + (1024 - shared_address(memory) % 1024) % 1024);
-    if (threadIdx.x < kPairs) {
+    auto* pairs =
+        reinterpret_cast<Shared<S>*>(memory + (1024 - shared_address(memory) % 1024) % 1024);
+    if (threadIdx.x < S::kPairs) {
         set_up(pairs[threadIdx.x].for_q);
         set_up(pairs[threadIdx.x].for_keys);
         set_up(pairs[threadIdx.x].for_values);
@@ -304,39 +336,50 @@ __global__ void __launch_bounds__(kWgmmaThreads, 1)
     const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     if (warp < 4) {
         give_registers<kCopyRegisters>();
-        if (warp < kPairs && threadIdx.x % 32 == 0) copy_tiles(pairs[warp], maps, args);
+        if (warp < S::kPairs && threadIdx.x % 32 == 0) copy_tiles(pairs[warp], maps, args);
     } else {
-        take_registers<kRegisters>();
+        take_registers<S::kRegisters>();
         const int group = warp / 4 - 1;
-        Warpgroup<Half>(pairs[group / kGroups], args, group % kGroups).run();
+        Warpgroup<S>(pairs[group / kGroups], args, group % kGroups).run();
     }
 #endif
 }
 
-}  // namespace
-
-bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& given) {
-    const auto kernel = forward_kernel;
-    if (given.d != kD || given.kv_heads != given.heads) return false;
+template <int D>
+bool forward_of(Context& ctx, const SelfAttentionArgs& given) {
+    using S = ForwardShape<D>;
+    const auto kernel = forward_kernel<S>;
     if (!has_hopper_code(reinterpret_cast<const void*>(kernel))) return false;
-    constexpr int kBytes = kPairs * sizeof(Shared) + 1024;  // 1024: to align it
+    constexpr int kBytes = S::kPairs * sizeof(Shared<S>) + 1024;  // 1024: to align it
+    static_assert(kBytes <= 227 * 1024);
     const Arena::Scope scope(ctx.arena);
     Args args{given, ctx.arena.tensor(Dtype::i32, {1}).as<int32_t>(),
               given.scale * static_cast<float>(M_LOG2E)};
     CUDA_CHECK(cudaMemsetAsync(args.taken, 0, sizeof(int), stream_of(ctx)));
-    const auto columns = static_cast<uint64_t>(3 * args.channels());
     const auto map = [&](uint32_t rows) {
-        return tile_map(Dtype::bf16, args.qkv, {columns, static_cast<uint64_t>(args.rows)},
-                        {columns * sizeof(Half)}, {kD, rows});
+        return head_map(args, args.qkv, args.heads + 2 * args.kv_heads, rows);
     };
-    const Maps maps = {map(kQueries), map(kKeys)};
+    const Maps maps = {map(kQueries), map(S::kKeys)};
     const int64_t tiles = ceil_div(args.rows, kQueries) * args.heads;
     const auto blocks =
-        static_cast<unsigned>(std::min<int64_t>(ceil_div(tiles, kPairs), multiprocessors()));
+        static_cast<unsigned>(std::min<int64_t>(ceil_div(tiles, S::kPairs), multiprocessors()));
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    kernel<<<blocks, kWgmmaThreads, kBytes, stream_of(ctx)>>>(maps, args);
+    kernel<<<blocks, S::kThreads, kBytes, stream_of(ctx)>>>(maps, args);
     CUDA_CHECK(cudaGetLastError());
     return true;
+}
+
+}  // namespace
+
+CUtensorMap head_map(const SelfAttentionArgs& args, const void* data, int heads, uint32_t rows) {
+    const auto d = static_cast<uint64_t>(args.d), row = static_cast<uint64_t>(heads) * d;
+    return tile_map(Dtype::bf16, data,
+                    {d, static_cast<uint64_t>(heads), static_cast<uint64_t>(args.rows)},
+                    {d * sizeof(Half), row * sizeof(Half)}, {kRow, 1, rows});
+}
+
+bool self_attention_by_wgmma(Context& ctx, const SelfAttentionArgs& args) {
+    return by_head_size(args.d, [&](auto d) { return forward_of<d>(ctx, args); });
 }
 
 }  // namespace hark::cuda
