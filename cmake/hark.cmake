@@ -5,10 +5,11 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(PkgConfig REQUIRED)
 
 # Warnings and optimisation for our own C++ code. -ffp-contract=off: the same bits from the same
-# source whatever the compiler fuses; kernels that want FMA say so with intrinsics.
+# source whatever the compiler fuses; kernels that want FMA say so with intrinsics. -fsigned-char: a
+# char has a sign on every processor, as x86's has.
 add_library(hark_options INTERFACE)
 target_compile_options(hark_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers;-Wno-restrict;-ffp-contract=off;${OpenMP_CXX_FLAGS}>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers;-Wno-restrict;-ffp-contract=off;-fsigned-char;${OpenMP_CXX_FLAGS}>)
 target_include_directories(hark_options INTERFACE ${CMAKE_SOURCE_DIR}/libs ${CMAKE_BINARY_DIR}/libs)
 if(HARK_COVERAGE)
     target_compile_options(hark_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--coverage>)

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/f16.h"
 #include "formats/safetensors.h"
 #include "hub/describe.h"
 #include "hub/verify.h"
@@ -103,11 +104,11 @@ TEST(TensorList, ValuesAreTheStoredOnes) {
     const SafetensorsFile file(test::whisper_demo() / "model.safetensors");
     const TensorEntry* entry = file.find("model.decoder.layers.3.fc1.weight");
     ASSERT_NE(entry, nullptr);
-    const auto* stored = static_cast<const _Float16*>(file.tensor(*entry).data);
+    const auto* stored = static_cast<const f16_t*>(file.tensor(*entry).data);
     const std::vector<float> values =
         values_of(model.tensors(), {"decoder.layers.3.fc1.weight", {1024, 256}});
     ASSERT_EQ(values.size(), 1024u * 256);
-    for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], static_cast<float>(stored[i]));
+    for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], to_float(stored[i]));
     EXPECT_THROW(values_of(model.tensors(), {"decoder.layers.3.fc1.weight", {256, 1024}}), Error);
     EXPECT_THROW(values_of(model.tensors(), {"decoder.layers.4.fc1.weight", {1024, 256}}), Error);
 }
