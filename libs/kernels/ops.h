@@ -39,6 +39,11 @@ struct Matrix {
     Tensor scales;  // (N) f32, i8 only
     // Of bf16 weights: the CPU does not round x to bf16, whatever the number of rows.
     bool exact_x = false;
+
+    // Whether the CPU may round x: the model computes in fewer bits than f32.
+    bool rounds_x() const {
+        return values.dtype == Dtype::i8 || (values.dtype == Dtype::bf16 && !exact_x);
+    }
 };
 
 // The matrices of a mixture's E experts, each (N, K). On a GPU they have one type and are
@@ -131,6 +136,9 @@ struct AttentionOptions {
     int64_t window = 0;   // only the newest `window` of those keys; 0: all
     float soft_cap = 0;   // score = soft_cap * tanh(score / soft_cap); 0: unchanged
     Tensor sinks;         // (H) f32 or none: a further logit of each head's softmax, with value 0
+    // CPU with AVX-512 and VNNI: sequences of more than kFewQueries queries that all see all keys,
+    // in one f32 block, in integers of 16 bits (kernels/attention/cpu/integer_attention.h).
+    bool integers = false;
 };
 
 // Optional fusions of a linear: the norm of x first; gated_activation of the product's two halves,

@@ -57,7 +57,8 @@ void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys
     const Append append{keys, values, c, rows};
     Tensor q_k_v = qkv(ctx, x, Activation::none, {norm, &append});  // (T, 3C)
     Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), c});     // (T, C)
-    attention(ctx, attn_out, q_k_v, keys, values, rows, {.scale = scale, .causal = causal});
+    attention(ctx, attn_out, q_k_v, keys, values, rows,
+              {.scale = scale, .causal = causal, .integers = qkv.weight.rounds_x()});
     out.add_to(ctx, x, attn_out);
 }
 

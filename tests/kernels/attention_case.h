@@ -19,6 +19,7 @@ struct AttentionCase {
     float soft_cap = 0;
     bool sinks = false;  // those of sinks_of()
     int64_t few = 0;     // of the first sequences, one row each, which a GPU computes apart
+    bool integers = false;
 };
 
 inline std::vector<float> sinks_of(const AttentionCase& c) { return random_values(c.heads, 77, 2); }
@@ -112,7 +113,8 @@ inline std::vector<float> run(TestDevice& device, const AttentionCase& c, const 
                .causal = c.causal,
                .window = c.window,
                .soft_cap = c.soft_cap,
-               .sinks = c.sinks ? device.up(sinks_of(c), Dtype::f32, {c.heads}) : Tensor()});
+               .sinks = c.sinks ? device.up(sinks_of(c), Dtype::f32, {c.heads}) : Tensor(),
+               .integers = c.integers});
     return device.down(out);
 }
 

@@ -226,6 +226,40 @@ int64_t parts_of_head(int64_t heads, int threads) {
     return 16;
 }
 
+// The kernel for queries that all see all keys, if the processor has one and the caller allows it.
+const IntegerAttention* integers_for(const Problem& p) {
+    const AttentionOptions& o = p.options;
+    const bool is_plain = !o.causal && o.window == 0 && o.soft_cap == 0 && !o.sinks;
+    const bool in_place = p.dtype == Dtype::f32 && !p.copies_rows();
+    return o.integers && is_plain && in_place ? cpu_kernels().integer_attention : nullptr;
+}
+
+void tasks_in_integers(Context& ctx, const Problem& p, const std::vector<Task>& tasks,
+                       int64_t most_keys, const IntegerAttention& with) {
+    const int threads = static_cast<int>(std::min<int64_t>(ctx.threads, std::ssize(tasks)));
+    const int64_t each = with.scratch_bytes(most_keys, p.head);
+    auto* scratch = static_cast<std::byte*>(ctx.arena.tensor(Dtype::u8, {threads, each}).data);
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (size_t i = 0; i < tasks.size(); ++i) {
+        const int64_t b = tasks[i].sequence, h = tasks[i].head, begin = tasks[i].begin;
+        const auto rows_of = [&](const std::byte* cache) {
+            return reinterpret_cast<const float*>(
+                p.rows_of(cache, b, h, 0, 0, p.length[b], nullptr));
+        };
+        with.attend({.out = p.result(b, begin, h),
+                     .q = p.query(b, begin, h),
+                     .keys = rows_of(p.keys),
+                     .values = rows_of(p.values),
+                     .out_stride = p.heads * p.head,
+                     .q_stride = p.q_width,
+                     .queries = tasks[i].end - begin,
+                     .keys_count = p.length[b],
+                     .head = p.head,
+                     .scale = p.options.scale},
+                    scratch + omp_get_thread_num() * each);
+    }
+}
+
 void long_queries(Context& ctx, const Problem& p, const std::vector<int32_t>& sequences) {
     const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
@@ -243,6 +277,8 @@ void long_queries(Context& ctx, const Problem& p, const std::vector<int32_t>& se
                 tasks.push_back(
                     {b, h, static_cast<int32_t>(j), static_cast<int32_t>(std::min(j + share, n))});
     }
+    if (const IntegerAttention* with = integers_for(p))
+        return tasks_in_integers(ctx, p, tasks, most_keys, *with);
     const int64_t keys = (most_keys + cpu.panel - 1) / cpu.panel * cpu.panel;
     const int64_t head = (p.head + cpu.panel - 1) / cpu.panel * cpu.panel;
     const int64_t block =

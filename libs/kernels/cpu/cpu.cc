@@ -11,6 +11,7 @@ extern const CpuKernels kAvx512Kernels;
 extern const ByteKernels kVnniKernels;
 extern const PanelKernels kVnniPanels;
 extern const TileKernels kVnniTiles;
+extern const IntegerAttention kVnniAttention;
 extern const TileKernels kAmxTiles;
 bool may_use_tiles();
 #endif
@@ -38,6 +39,7 @@ const std::vector<CpuKernels>& supported() {
             found.back().bytes = &kVnniKernels;
             found.back().panels = &kVnniPanels;
             found.back().tiles = &kVnniTiles;
+            found.back().integer_attention = &kVnniAttention;
             if (__builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
                 may_use_tiles()) {
                 found.push_back(found.back());

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/tensor.h"
+#include "kernels/attention/cpu/integer_attention.h"
 #include "kernels/ops.h"
 #include "kernels/quant/cpu/byte_products.h"
 #include "kernels/quant/cpu/panel_products.h"
@@ -74,6 +75,7 @@ struct CpuKernels {
     const ByteKernels* bytes;    // or none
     const PanelKernels* panels;  // or none
     const TileKernels* tiles;    // or none; with them, bytes
+    const IntegerAttention* integer_attention;  // or none
 
     // y[t * ldy + n - begin] = sum over k of x[t * ldx + k] * w[n][k], for n in [begin, end) and
     // t in [0, t_size). The order of a sum depends neither on t_size nor on the range.

@@ -1,0 +1,282 @@
+// For processors with AVX-512 and VNNI; compiled with their flags.
+#include "kernels/attention/cpu/integer_attention.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace hark {
+namespace {
+
+using F = __m512;
+using I = __m512i;
+
+constexpr int kLanes = 16;
+constexpr int kVectors = 4;
+constexpr int64_t kPanel = kLanes * kVectors;
+constexpr int64_t kPair = kPanel * 2;  // integers of a panel's pair of rows
+constexpr int kTileRows = 6;           // 24 of 32 registers hold sums
+constexpr int64_t kBlock = 24;         // queries at a time: their scores stay in the second cache
+constexpr int64_t kChain = 128;        // keys whose products are summed exactly
+constexpr float kScores = 1 << 30;     // the largest: differences fit 32 bits
+constexpr int32_t kWeights = INT16_MAX, kValues = 511;
+static_assert(kChain * kWeights * kValues <= INT32_MAX);
+
+int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+__mmask16 first_lanes(int64_t n) {
+    return n >= kLanes ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
+}
+
+F magnitude(F x) { return _mm512_abs_ps(x); }
+
+// range / largest, and its inverse in `scale`.
+float factor_of(float largest, float range, float& scale) {
+    scale = largest / range;
+    return largest > 0 ? range / largest : 0;
+}
+
+float largest_of(const float* x, int64_t n) {
+    F most = _mm512_setzero_ps();
+    for (int64_t i = 0; i < n; i += kLanes)
+        most = _mm512_max_ps(most, magnitude(_mm512_maskz_loadu_ps(first_lanes(n - i), x + i)));
+    return _mm512_reduce_max_ps(most);
+}
+
+// to[0 .. round_up(n, 16)) = from * factor, rounded, then zeros.
+void round_row(int16_t* to, const float* from, int64_t n, float factor) {
+    for (int64_t i = 0; i < n; i += kLanes) {
+        const F x = _mm512_maskz_loadu_ps(first_lanes(n - i), from + i);
+        const I rounded = _mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(factor)));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm512_cvtepi32_epi16(rounded));
+    }
+}
+
+// Room for one head's operands. Rows of 16-bit integers are `width` long.
+struct Scratch {
+    int64_t keys, width, channels;  // rounded up
+    int64_t bytes = 0;
+    int16_t *packed_keys = nullptr, *packed_values = nullptr, *q = nullptr, *row = nullptr;
+    int32_t* scores = nullptr;  // (kBlock, keys); a row's weights take the place of its scores
+    float *sums = nullptr, *value_scales = nullptr;
+
+    Scratch(int64_t keys_count, int64_t head, std::byte* memory)
+        : keys(round_up(keys_count, kPanel)),
+          width(round_up(head, kLanes)),
+          channels(round_up(head, kPanel)) {
+        const auto take = [&](auto*& to, int64_t count) {
+            if (memory)
+                to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(memory + bytes);
+            bytes += round_up(count * static_cast<int64_t>(sizeof *to), 64);
+        };
+        take(packed_keys, keys * width);
+        take(packed_values, keys * channels);
+        take(q, kBlock * width);
+        take(row, width);
+        take(scores, kBlock * keys);
+        take(sums, kBlock * channels);
+        take(value_scales, channels);
+    }
+};
+
+// Panels of kPanel keys: packed[panel][pair of channels][key][2]. Returns the keys' scale.
+float pack_keys(const Scratch& to, const HeadInputs& in, float range) {
+    float scale;
+    const float largest = largest_of(in.keys, in.keys_count * in.head);
+    const float factor = factor_of(largest, range, scale);
+    for (int64_t j = 0; j < to.keys; ++j) {
+        if (j < in.keys_count) round_row(to.row, in.keys + j * in.head, in.head, factor);
+        if (j == in.keys_count) std::fill_n(to.row, to.width, int16_t{0});
+        int16_t* place = to.packed_keys + j / kPanel * kPanel * to.width + j % kPanel * 2;
+        for (int64_t d = 0; d < to.width; d += 2, place += kPair)
+            std::memcpy(place, to.row + d, 2 * sizeof *place);
+    }
+    return scale;
+}
+
+// Panels of kPanel channels: packed[panel][pair of keys][channel][2].
+void pack_values(const Scratch& to, const HeadInputs& in) {
+    for (int64_t d = 0; d < to.channels; d += kLanes) {
+        const __mmask16 lanes = d < in.head ? first_lanes(in.head - d) : __mmask16{0};
+        const auto load = [&](int64_t j) {
+            return j < in.keys_count ? _mm512_maskz_loadu_ps(lanes, in.values + j * in.head + d)
+                                     : _mm512_setzero_ps();
+        };
+        F most = _mm512_setzero_ps();
+        for (int64_t j = 0; j < in.keys_count; ++j) most = _mm512_max_ps(most, magnitude(load(j)));
+        const F range = _mm512_set1_ps(kValues);
+        const __mmask16 some = _mm512_cmp_ps_mask(most, _mm512_setzero_ps(), _CMP_GT_OQ);
+        const F factor = _mm512_maskz_div_ps(some, range, most);
+        _mm512_store_ps(to.value_scales + d, _mm512_div_ps(most, range));
+        const auto rounded = [&](int64_t j) {
+            return _mm512_cvtps_epi32(_mm512_mul_ps(load(j), factor));
+        };
+        int16_t* place = to.packed_values + d / kPanel * kPanel * to.keys + d % kPanel * 2;
+        for (int64_t j = 0; j < to.keys; j += 2, place += kPair) {
+            const I low = _mm512_and_si512(rounded(j), _mm512_set1_epi32(0xffff));
+            _mm512_store_si512(place, _mm512_or_si512(low, _mm512_slli_epi32(rounded(j + 1), 16)));
+        }
+    }
+}
+
+I two_values(const int16_t* from) {
+    int32_t both;
+    std::memcpy(&both, from, sizeof both);
+    return _mm512_set1_epi32(both);
+}
+
+// The products of T rows of a, lda integers apart, with `pairs` pairs of a panel: store(t, column,
+// sums) for each vector of them. Inlined, or without the asm, g++ 12 moves every sum to another
+// register or to memory in each step: 1.5 to 2 times as long.
+template <int T, class Store>
+[[gnu::noinline]] void multiply(const int16_t* a, int64_t lda, const int16_t* panel, int64_t pairs,
+                                Store store) {
+    I totals[T][kVectors];
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t)
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) totals[t][v] = _mm512_setzero_si512();
+    for (int64_t p = 0; p < pairs; ++p, panel += kPair) {
+        I columns[kVectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) columns[v] = _mm512_load_si512(panel + v * kLanes * 2);
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) {
+            const I factors = two_values(a + t * lda + 2 * p);
+#pragma GCC unroll 4
+            for (int v = 0; v < kVectors; ++v) {
+                totals[t][v] = _mm512_dpwssd_epi32(totals[t][v], columns[v], factors);
+                asm("" : "+v"(totals[t][v]));
+            }
+        }
+    }
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t)
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) store(t, v * kLanes, totals[t][v]);
+}
+
+// Calls tile(std::integral_constant<int, T>, row) for all rows, kTileRows at a time.
+template <class Tile, int... T>
+void in_tiles(int64_t rows, const Tile& tile, std::integer_sequence<int, T...>) {
+    int64_t r = 0;
+    for (; r + kTileRows <= rows; r += kTileRows) tile(std::integral_constant<int, kTileRows>(), r);
+    ((rows - r == T + 1 ? tile(std::integral_constant<int, T + 1>(), r) : void()), ...);
+}
+template <class Tile>
+void in_tiles(int64_t rows, const Tile& tile) {
+    in_tiles(rows, tile, std::make_integer_sequence<int, kTileRows - 1>());
+}
+
+void multiply_keys(const Scratch& of, int64_t rows) {
+    for (int64_t n = 0; n < of.keys; n += kPanel)
+        in_tiles(rows, [&](auto tile, int64_t r) {
+            constexpr int T = decltype(tile)::value;
+            int32_t* to = of.scores + r * of.keys + n;
+            multiply<T>(of.q + r * of.width, of.width, of.packed_keys + n * of.width, of.width / 2,
+                        [to, ld = of.keys](int t, int column, I sums) {
+                            _mm512_store_si512(to + t * ld + column, sums);
+                        });
+        });
+}
+
+// 2^x * kWeights for x <= 0; relative error 3e-6.
+F weight_of(F x) {
+    const F whole = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const F f = _mm512_sub_ps(x, whole);
+    const auto factor = [](double c) { return _mm512_set1_ps(static_cast<float>(c * kWeights)); };
+    F y = _mm512_fmadd_ps(factor(0.009676037), f, factor(0.05592204));
+    y = _mm512_fmadd_ps(y, f, factor(0.2402211));
+    y = _mm512_fmadd_ps(y, f, factor(0.6931210));
+    y = _mm512_fmadd_ps(y, f, factor(1.0000001));
+    return _mm512_scalef_ps(y, whole);
+}
+
+// The weights exp(scale * (score - the largest)) of a row, in the place of its n scores and with
+// zeros up to `padded`; returns their sum.
+float weigh(int32_t* scores, int64_t n, int64_t padded, float scale) {
+    I most = _mm512_set1_epi32(INT32_MIN);
+    for (int64_t i = 0; i < n; i += kLanes) {
+        const __mmask16 lanes = first_lanes(n - i);
+        most = _mm512_mask_max_epi32(most, lanes, most, _mm512_load_si512(scores + i));
+    }
+    const I top = _mm512_set1_epi32(_mm512_reduce_max_epi32(most));
+    const F factor = _mm512_set1_ps(scale * static_cast<float>(M_LOG2E));
+    auto* weights = reinterpret_cast<int16_t*>(scores);
+    I total = _mm512_setzero_si512();
+    for (int64_t i = 0; i < padded; i += kLanes) {
+        const __mmask16 lanes = i < n ? first_lanes(n - i) : __mmask16{0};
+        const I below = _mm512_sub_epi32(_mm512_load_si512(scores + i), top);
+        const F weight = weight_of(_mm512_mul_ps(_mm512_cvtepi32_ps(below), factor));
+        const I rounded = _mm512_maskz_cvtps_epi32(lanes, weight);
+        total = _mm512_add_epi32(total, rounded);
+        _mm256_store_si256(reinterpret_cast<__m256i*>(weights + i), _mm512_cvtepi32_epi16(rounded));
+    }
+    return _mm512_reduce_add_ps(_mm512_cvtepi32_ps(total));
+}
+
+// sums (rows, channels) = the weighted values, in chains of kChain keys.
+void multiply_values(const Scratch& of, int64_t rows) {
+    const auto* weights = reinterpret_cast<const int16_t*>(of.scores);
+    for (int64_t n = 0; n < of.channels; n += kPanel)
+        in_tiles(rows, [&](auto tile, int64_t r) {
+            constexpr int T = decltype(tile)::value;
+            for (int64_t k = 0; k < of.keys; k += kChain) {
+                float* to = of.sums + r * of.channels + n;
+                const __mmask16 before = k > 0 ? 0xffff : 0;
+                multiply<T>(weights + r * 2 * of.keys + k, 2 * of.keys,
+                            of.packed_values + n * of.keys + k * kPanel,
+                            std::min(kChain, of.keys - k) / 2,
+                            [to, before, ld = of.channels](int t, int column, I sums) {
+                                float* at = to + t * ld + column;
+                                const F old = _mm512_maskz_load_ps(before, at);
+                                _mm512_store_ps(at, _mm512_add_ps(old, _mm512_cvtepi32_ps(sums)));
+                            });
+            }
+        });
+}
+
+void attend(const HeadInputs& in, std::byte* memory) {
+    const Scratch scratch(in.keys_count, in.head, memory);
+    const auto range =
+        std::min(32767.0f, std::floor(std::sqrt(kScores / static_cast<float>(in.head))));
+    const float key_scale = pack_keys(scratch, in, range);
+    pack_values(scratch, in);
+    for (int64_t begin = 0; begin < in.queries; begin += kBlock) {
+        const int64_t rows = std::min(kBlock, in.queries - begin);
+        float scales[kBlock];
+        for (int64_t r = 0; r < rows; ++r) {
+            const float* q = in.q + (begin + r) * in.q_stride;
+            const float factor = factor_of(largest_of(q, in.head), range, scales[r]);
+            round_row(scratch.q + r * scratch.width, q, in.head, factor);
+        }
+        multiply_keys(scratch, rows);
+        for (int64_t r = 0; r < rows; ++r)
+            scales[r] = weigh(scratch.scores + r * scratch.keys, in.keys_count, scratch.keys,
+                              in.scale * key_scale * scales[r]);
+        multiply_values(scratch, rows);
+        for (int64_t r = 0; r < rows; ++r) {
+            const F inverse = _mm512_set1_ps(1 / scales[r]);
+            for (int64_t d = 0; d < in.head; d += kLanes) {
+                const F sum = _mm512_load_ps(scratch.sums + r * scratch.channels + d);
+                const F scale = _mm512_mul_ps(inverse, _mm512_load_ps(scratch.value_scales + d));
+                _mm512_mask_storeu_ps(in.out + (begin + r) * in.out_stride + d,
+                                      first_lanes(in.head - d), _mm512_mul_ps(sum, scale));
+            }
+        }
+    }
+}
+
+int64_t scratch_bytes(int64_t keys_count, int64_t head) {
+    return Scratch(keys_count, head, nullptr).bytes;
+}
+
+}  // namespace
+
+extern const IntegerAttention kVnniAttention;
+const IntegerAttention kVnniAttention = {.scratch_bytes = scratch_bytes, .attend = attend};
+
+}  // namespace hark

@@ -1,0 +1,143 @@
+// Attention in integers of 16 bits, where the processor has it.
+#include <cmath>
+
+#include "kernels/attention_case.h"
+#include "kernels/cpu/cpu.h"
+#include "nn/blocks.h"
+
+namespace hark::test {
+namespace {
+
+class IntegerAttentionTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!cpu_kernels().integer_attention)
+            GTEST_SKIP() << "this processor has no attention in integers";
+    }
+    static std::vector<float> found(AttentionCase c, const Inputs& in, bool integers,
+                                    int threads = 2) {
+        TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, threads});
+        c.integers = integers;
+        return run(device, c, in, Dtype::f32);
+    }
+};
+
+AttentionCase encoder_case() { return {2, 2, 64, 700, {650, 30}, {700, 65}, false}; }
+
+// What stands behind a sequence's keys is not a number.
+TEST_F(IntegerAttentionTest, AgreesWithTheSumInDouble) {
+    const AttentionCase kCases[] = {
+        {2, 2, 64, 1500, {70}, {1500}, false},
+        {4, 2, 64, 300, {30, 9, 150}, {300, 70, 257}, false},
+        {2, 1, 80, 130, {13, 24}, {127, 129}, false},
+        {1, 1, 128, 64, {25}, {64}, false},
+        {3, 3, 20, 90, {47, 10}, {1, 90}, false},
+        {2, 2, 64, 400, {60}, {400}, false, Dtype::f32, 20},
+    };
+    for (const AttentionCase& c : kCases) {
+        SCOPED_TRACE(concat("size ", c.size, " capacity ", c.capacity, " deviation ", c.largest));
+        Inputs in(c, Dtype::f32, 41 + c.capacity);
+        for (size_t b = 0; b < c.queries.size(); ++b)
+            for (int64_t h = 0; h < c.kv_heads; ++h) {
+                const int64_t slot = (slots_of(c)[b] * c.kv_heads + h) * c.capacity;
+                for (auto* cache : {&in.keys, &in.values})
+                    std::fill(cache->begin() + (slot + c.lengths[b]) * c.size,
+                              cache->begin() + (slot + c.capacity) * c.size, NAN);
+            }
+        const std::vector<float> integers = found(c, in, true);
+        expect_near(integers, expected_of(c, in), c.largest > 1 ? 2e-2 : 5e-3);
+        EXPECT_NE(integers, found(c, in, false));
+    }
+}
+
+// All weights and values are the largest there are, with the same sign.
+TEST_F(IntegerAttentionTest, TheLargestSumsFit) {
+    const AttentionCase c = {1, 1, 64, 1500, {20}, {1500}, false};
+    Inputs in(c, Dtype::f32, 1);
+    for (const float sign : {1.0f, -1.0f}) {
+        std::fill(in.q.begin(), in.q.end(), sign * 7);
+        std::fill(in.keys.begin(), in.keys.end(), 5.0f);
+        std::fill(in.values.begin(), in.values.end(), sign * 3);
+        expect_near(found(c, in, true), std::vector<double>(20 * 64, sign * 3), 1e-6);
+        // The last key's score is the negative of the others'.
+        std::fill(in.keys.end() - 64, in.keys.end(), -5.0f);
+        std::fill(in.values.end() - 64, in.values.end(), -sign * 3);
+        expect_near(found(c, in, true), expected_of(c, in), 1e-6);
+    }
+}
+
+TEST_F(IntegerAttentionTest, ZerosGiveTheMeanOfValues) {
+    const AttentionCase c = {1, 1, 64, 10, {12}, {10}, false};
+    Inputs in(c, Dtype::f32, 2);
+    std::fill(in.q.begin(), in.q.end(), 0.0f);
+    std::fill(in.keys.begin(), in.keys.end(), 0.0f);
+    expect_near(found(c, in, true), expected_of(c, in), 5e-3);
+    std::fill(in.values.begin(), in.values.end(), 0.0f);
+    EXPECT_EQ(found(c, in, true), std::vector<float>(12 * 64));
+}
+
+TEST_F(IntegerAttentionTest, BitsDoNotDependOnThreads) {
+    const AttentionCase c = encoder_case();
+    const Inputs in(c, Dtype::f32, 5);
+    EXPECT_EQ(found(c, in, true, 1), found(c, in, true, 3));
+}
+
+// Masked queries, few queries and other caches are computed as without the option.
+TEST_F(IntegerAttentionTest, OtherCallsKeepTheirBits) {
+    AttentionCase causal = encoder_case(), few = encoder_case(), half = encoder_case();
+    causal.causal = true;
+    causal.lengths = {700, 65};
+    few.queries = {8, 1};
+    half.cache = Dtype::f16;
+    for (const AttentionCase& c : {causal, few, half}) {
+        const Inputs in(c, Dtype::f32, 6);
+        EXPECT_EQ(found(c, in, true), found(c, in, false));
+    }
+}
+
+// A block asks for integers if its products round x anyway.
+TEST_F(IntegerAttentionTest, BlocksOfRoundedWeightsUseIt) {
+    const int64_t heads = 2, size = 64, c = heads * size, t = 40;
+    TestDevice device(kOneThreadCase);
+    Context& ctx = device.ctx();
+    const auto attended = [&](const Matrix& qkv, bool through_block, bool integers) {
+        Tensor x = device.up(random_values(t * c, 3), Dtype::f32, {t, c});
+        Tensor keys = device.empty(Dtype::f32, {1, heads, t, size});
+        Tensor values = device.empty(Dtype::f32, {1, heads, t, size});
+        std::vector<float> one(c * c);
+        for (int64_t i = 0; i < c; ++i) one[i * c + i] = 1;
+        const Norm norm = {device.up(std::vector<float>(c, 1), Dtype::f32, {c}),
+                           device.up(std::vector<float>(c, 0), Dtype::f32, {c})};
+        const Matrix out = {device.up(one, Dtype::f32, {c, c})};
+        const BatchLayout rows = ragged_of(device, {heads, heads, size, t, {t}, {t}, false});
+        if (through_block) {
+            SelfAttention{{qkv, {}}, {out, {}}}.add_to(ctx, x, norm, keys, values, rows, false);
+            return device.down(x);
+        }
+        const Append append{keys, values, c, rows};
+        Tensor q = device.empty(Dtype::f32, {t, 3 * c}), sum = device.empty(Dtype::f32, {t, c});
+        linear(ctx, q, x, qkv, {}, {norm, &append});
+        attention(ctx, sum, q, keys, values, rows,
+                  {.scale = 1 / std::sqrt(static_cast<float>(size)), .integers = integers});
+        linear(ctx, x, sum, out, {.residual = x});
+        return device.down(x);
+    };
+    const std::vector<float> w = random_values(3 * c * c, 4);
+    std::vector<float> whole;
+    for (const float x : w) whole.push_back(std::round(20 * x));
+    const Matrix kRounded[] = {{device.up(w, Dtype::bf16, {3 * c, c})},
+                               {device.up(whole, Dtype::i8, {3 * c, c}),
+                                device.up(std::vector<float>(3 * c, 0.05f), Dtype::f32, {3 * c})}};
+    const Matrix kExact[] = {{device.up(w, Dtype::f32, {3 * c, c})},
+                             {device.up(w, Dtype::f16, {3 * c, c})},
+                             {device.up(w, Dtype::bf16, {3 * c, c}), {}, true}};
+    for (const Matrix& qkv : kRounded) {
+        EXPECT_EQ(attended(qkv, true, true), attended(qkv, false, true));
+        EXPECT_NE(attended(qkv, true, true), attended(qkv, false, false));
+    }
+    for (const Matrix& qkv : kExact)
+        EXPECT_EQ(attended(qkv, true, false), attended(qkv, false, false));
+}
+
+}  // namespace
+}  // namespace hark::test
