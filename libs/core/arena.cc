@@ -35,7 +35,7 @@ MemorySource cpu_memory() {
     return {Device::cpu,
             [](size_t bytes) {
                 void* memory = allocate(bytes);
-                require(memory != nullptr, "out of memory: needed ", bytes, " bytes");
+                if (!memory) throw OutOfMemory(concat("out of memory: needed ", bytes, " bytes"));
                 return memory;
             },
             [](void* memory) { std::free(memory); },

@@ -12,7 +12,7 @@ namespace hark {
 // How a device gives memory; the CPU's is the default.
 struct MemorySource {
     Device device = Device::cpu;
-    void* (*allocate)(size_t bytes) = nullptr;  // throws Error if there is not enough
+    void* (*allocate)(size_t bytes) = nullptr;  // throws OutOfMemory
     void (*release)(void* memory) = nullptr;
     // Copies from the host's memory; done when it returns.
     void (*write)(void* to, const void* from, size_t bytes) = nullptr;

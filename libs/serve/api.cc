@@ -23,6 +23,11 @@ WebResponse json_response(const ordered_json& root, int status = 200) {
     return {.status = status, .body = dumped(root)};
 }
 
+// Sends the error.
+std::function<void(const WebError&)> refusing(std::shared_ptr<WebAnswer> out) {
+    return [out = std::move(out)](const WebError& why) { out->send(error_response(why)); };
+}
+
 bool fits(std::string_view path, std::string_view pattern) {
     const bool has_any_end = pattern.size() > 1 && pattern.ends_with('/');
     return path == pattern || (has_any_end && path.starts_with(pattern));
@@ -150,8 +155,7 @@ WebResponse Api::refusal(const WebError& why) const { return error_response(why)
 ModelWait Api::wait_of(const Out& out) {
     const auto has_left = std::make_shared<bool>(false);
     out->when_left([has_left] { *has_left = true; });
-    return {.refuse = [out](const WebError& why) { out->send(error_response(why)); },
-            .is_wanted = [has_left] { return !*has_left; }};
+    return {.refuse = refusing(out), .is_wanted = [has_left] { return !*has_left; }};
 }
 
 void Api::answer_text(TextQuery query, Out out) {
@@ -192,13 +196,15 @@ void Api::tokenize(const WebRequest& request, Out out) {
     models_.use_text(
         query.model,
         [query, out](TextService& service, const ModelLease& lease) {
-            service.prepare([&tokenizer = service.model().tokenizer(), query, out, lease] {
-                const ordered_json ids =
-                    tokenizer.encode(query.text, {.add_specials = query.add_specials});
-                return [out, ids, lease] {
-                    out->send(json_response({{"count", ids.size()}, {"tokens", ids}}));
-                };
-            });
+            service.prepare(
+                [&tokenizer = service.model().tokenizer(), query, out, lease] {
+                    const ordered_json ids =
+                        tokenizer.encode(query.text, {.add_specials = query.add_specials});
+                    return [out, ids, lease] {
+                        out->send(json_response({{"count", ids.size()}, {"tokens", ids}}));
+                    };
+                },
+                refusing(out));
         },
         wait_of(out));
 }
@@ -209,10 +215,12 @@ void Api::detokenize(const WebRequest& request, Out out) {
         query.model,
         [query, out](TextService& service, const ModelLease& lease) {
             service.model().check_tokens(query.ids, "tokens");
-            service.prepare([&tokenizer = service.model().tokenizer(), query, out, lease] {
-                const std::string text = tokenizer.decode(query.ids, true);
-                return [out, text, lease] { out->send(json_response({{"prompt", text}})); };
-            });
+            service.prepare(
+                [&tokenizer = service.model().tokenizer(), query, out, lease] {
+                    const std::string text = tokenizer.decode(query.ids, true);
+                    return [out, text, lease] { out->send(json_response({{"prompt", text}})); };
+                },
+                refusing(out));
         },
         wait_of(out));
 }

@@ -41,6 +41,7 @@ void TextMetrics::write(MetricsText& out) const {
     counter("prompt_tokens_total", prompt_tokens);
     counter("generation_tokens_total", generated_tokens);
     counter("request_cancelled_total", cancelled);
+    counter("request_failure_total", failed);
     for (const auto& [reason, count] : finished)
         out.add("request_success_total", "counter", static_cast<double>(count),
                 metric_label("finished_reason", reason));

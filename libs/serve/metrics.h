@@ -30,7 +30,7 @@ class Histogram {
 struct TextMetrics {
     gpt::EngineCounts engine;
     int64_t preparing = 0;  // requests that the engine does not have yet
-    uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, cancelled = 0;
+    uint64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0, cancelled = 0, failed = 0;
     std::map<std::string, uint64_t> finished;  // answers by their reason
     Histogram seconds_to_first_token{{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}};
     Histogram seconds_between_tokens{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1}};

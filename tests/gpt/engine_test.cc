@@ -237,6 +237,74 @@ TEST_P(Engines, GiveTheErrorOfOneText) {
     EXPECT_TRUE(errors.contains(a));
 }
 
+// What a pass of the engine throws ends its texts: those that it does not have go on.
+TEST_P(Engines, GoOnAfterAPassThatFailed) {
+    if (ctx().on_cuda()) GTEST_SKIP() << "a GPU does not check tokens";
+    model("llama");
+    const std::map<int64_t, Text> alone = run({}, {1});
+    for (const int64_t drafts : {0, 3}) {
+        Engine engine(ctx(), *model_, vocabulary_,
+                      {.context = context_, .pool_tokens = 2000, .draft_tokens = drafts});
+        const int64_t blocks = engine.counts().free_blocks;
+        TextRequest wrong = request_of(2, vocabulary_);
+        wrong.prompt.back() = static_cast<int32_t>(vocabulary_);  // no row of the embedding
+        const uint64_t right = engine.add(request_of(1, vocabulary_));
+        std::vector<EngineToken> tokens = engine.step();  // its prompt
+        const uint64_t failed = engine.add(wrong), later = engine.add(request_of(1, vocabulary_));
+        std::map<uint64_t, std::vector<int32_t>> texts;
+        std::map<uint64_t, std::string> errors;
+        for (; !engine.is_idle() || !tokens.empty(); tokens = engine.step())
+            for (const EngineToken& token : tokens) {
+                EXPECT_FALSE(errors.contains(token.id));
+                EXPECT_FALSE(token.is_out_of_memory);
+                if (!token.error.empty()) errors[token.id] = token.error;
+                if (token.error.empty()) texts[token.id].push_back(token.sampled.token);
+            }
+        ASSERT_EQ(errors.size(), 1u);
+        expect_contains(errors.at(failed), "outside the vocabulary");
+        EXPECT_EQ(texts.at(right), alone.at(1).tokens);
+        EXPECT_EQ(texts.at(later), alone.at(1).tokens);
+        EXPECT_EQ(engine.counts().free_blocks, blocks);
+    }
+}
+
+// The device's memory as it is, until no more may be taken.
+struct ScarceMemory {
+    static inline MemorySource source;
+    static inline bool is_spent = false;
+
+    static MemorySource of(const MemorySource& device) {
+        source = device;
+        MemorySource scarce = device;
+        scarce.allocate = [](size_t bytes) {
+            if (is_spent) throw OutOfMemory(concat("needed ", bytes, " bytes"));
+            return source.allocate(bytes);
+        };
+        return scarce;
+    }
+};
+
+TEST_P(Engines, GoOnWhenMemoryIsThereAgain) {
+    model("llama");
+    const std::map<int64_t, Text> alone = run({}, {1});
+    Context scarce(ctx().device, ctx().device_index, ScarceMemory::of(ctx().arena.source()),
+                   ctx().host_arena.source(), ctx().threads, ctx().stream, ctx().handles);
+    scarce.batch_invariant = scarce.few_row_products = true;
+    Engine engine(scarce, *model_, vocabulary_, {.context = context_, .pool_tokens = 2000});
+    const int64_t blocks = engine.counts().free_blocks;
+    ScarceMemory::is_spent = true;  // before the first pass has taken any
+    const uint64_t failed = engine.add(request_of(1, vocabulary_));
+    const std::vector<EngineToken> tokens = engine.step();
+    ScarceMemory::is_spent = false;
+    ASSERT_EQ(tokens.size(), 1u);
+    EXPECT_EQ(tokens[0].id, failed);
+    EXPECT_TRUE(tokens[0].is_out_of_memory);
+    expect_contains(tokens[0].error, "needed ");
+    EXPECT_TRUE(engine.is_idle());
+    EXPECT_EQ(texts_of(engine, {1}, vocabulary_), alone);
+    EXPECT_EQ(engine.counts().free_blocks, blocks);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Engines, kEngineDevices, test::name_of_case);
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "gpt/engine/engine.h"
 
 #include <algorithm>
+#include <new>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -145,21 +147,54 @@ void Engine::end(uint64_t id) {
     if (sequence.in_flight == 0) sequences_.erase(found);
 }
 
-void Engine::launch() {
-    while (in_flight_ < runner_->most_passes()) {
-        const std::vector<PassPiece> pass = scheduler_->next();
-        if (pass.empty()) return;
-        runner_->launch(pass);
-        scheduler_->launched(pass);
-        ++in_flight_;
+std::vector<PassPiece> Engine::next_pass() {
+    try {
+        return scheduler_->next();
+    } catch (...) {  // any of those that run may be in the pass that was being made
+        std::vector<uint64_t>& pass = passes_.emplace_back();
+        for (const auto& [id, sequence] : sequences_)
+            if (sequence->slot != BatchSequence::kNoSlot) pass.push_back(id);
+        throw;
     }
 }
 
-std::vector<EngineToken> Engine::take() {
-    std::vector<EngineToken> tokens;
+void Engine::launch() {
+    while (std::ssize(passes_) < runner_->most_passes()) {
+        const std::vector<PassPiece> pass = next_pass();
+        if (pass.empty()) return;
+        std::vector<uint64_t>& texts = passes_.emplace_back();
+        for (const PassPiece& piece : pass) texts.push_back(piece.sequence->id);
+        runner_->launch(pass);
+        scheduler_->launched(pass);
+    }
+}
+
+void Engine::take(std::vector<EngineToken>& tokens) {
     for (PassResult& result : runner_->take_results()) take(std::move(result), tokens);
-    --in_flight_;
-    return tokens;
+    passes_.pop_front();
+}
+
+// The texts of the failed pass and of those in flight, or all if there is no pass.
+void Engine::fail_passes(const std::exception& why, std::vector<EngineToken>& tokens) {
+    runner_->drop_passes();
+    std::set<uint64_t> failed;
+    for (const std::vector<uint64_t>& pass : passes_) failed.insert(pass.begin(), pass.end());
+    if (passes_.empty())
+        for (const auto& [id, sequence] : sequences_) failed.insert(id);
+    passes_.clear();
+    const bool is_out_of_memory = dynamic_cast<const OutOfMemory*>(&why) != nullptr ||
+                                  dynamic_cast<const std::bad_alloc*>(&why) != nullptr;
+    for (const uint64_t id : failed) {
+        const auto found = sequences_.find(id);
+        if (found == sequences_.end()) continue;
+        found->second->in_flight = 0;
+        if (found->second->has_ended) {
+            sequences_.erase(found);
+            continue;
+        }
+        tokens.push_back({.id = id, .error = why.what(), .is_out_of_memory = is_out_of_memory});
+        end(id);
+    }
 }
 
 void Engine::take(PassResult result, std::vector<EngineToken>& tokens) {
@@ -202,10 +237,17 @@ void Engine::take(PassResult result, std::vector<EngineToken>& tokens) {
 }
 
 std::vector<EngineToken> Engine::step() {
-    if (sequences_.empty()) return {};
-    launch();
-    require(in_flight_ > 0, "internal error: none of ", sequences_.size(), " texts continues");
-    return take();
+    std::vector<EngineToken> tokens;
+    if (sequences_.empty()) return tokens;
+    try {
+        launch();
+        require(!passes_.empty(), "internal error: none of ", sequences_.size(),
+                " texts continues");
+        take(tokens);
+    } catch (const std::exception& why) {
+        fail_passes(why, tokens);
+    }
+    return tokens;
 }
 
 EngineCounts Engine::counts() const {

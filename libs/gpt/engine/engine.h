@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <exception>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,6 +49,7 @@ struct EngineToken {
     uint64_t id = 0;
     SampledToken sampled;
     std::string error;          // the text ends with it; empty: there is a token
+    bool is_out_of_memory = false;  // the error: another attempt may succeed
     bool is_first = false;      // of its text
     bool is_last = false;       // max_tokens have been sampled
     int64_t cached_tokens = 0;  // of the prompt, those that were not computed; with the first token
@@ -77,7 +80,8 @@ class Engine {
     void end(uint64_t id);
     // Computes one pass, and returns its tokens: none of a pass that has parts of prompts alone, so
     // that texts can be added and ended while a long prompt is read. A text whose last token or
-    // error has been returned has ended.
+    // error has been returned has ended. If a pass fails, its texts end with the error, on a GPU
+    // those of the pass in flight too; other texts go on. Throws Error if the GPU is lost.
     std::vector<EngineToken> step();
     bool is_idle() const { return sequences_.empty(); }
     EngineCounts counts() const;
@@ -88,8 +92,10 @@ class Engine {
 
   private:
     void launch();
-    std::vector<EngineToken> take();
+    std::vector<PassPiece> next_pass();
+    void take(std::vector<EngineToken>& tokens);
     void take(PassResult result, std::vector<EngineToken>& tokens);
+    void fail_passes(const std::exception& why, std::vector<EngineToken>& tokens);
 
     Context& ctx_;
     EngineOptions options_;
@@ -99,7 +105,7 @@ class Engine {
     std::unique_ptr<ModelRunner> runner_;
     std::map<uint64_t, std::unique_ptr<BatchSequence>> sequences_;
     uint64_t next_ = 0;
-    int64_t in_flight_ = 0;  // passes
+    std::deque<std::vector<uint64_t>> passes_;  // in flight: their texts
     int64_t drafts_ = 0, accepted_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -12,6 +13,13 @@
 #include "kernels/sampling/gpu_sampler.h"
 
 namespace hark::gpt {
+
+// Rows of a recorded step: 1, 2, 4, 8, 12, 16, 24, 32, ...
+inline int64_t row_bucket(int64_t rows, int64_t most) {
+    const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
+    const int64_t between = power / 4 * 3;
+    return std::min(power > 8 && rows <= between ? between : power, most);
+}
 
 // What the host knows of a pass's rows: BatchLayout's numbers.
 struct PassShape {

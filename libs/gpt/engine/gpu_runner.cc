@@ -3,7 +3,6 @@
 // constrained the host makes the masks while the GPU computes the logits: from the tokens of the
 // pass before.
 #include <algorithm>
-#include <bit>
 #include <deque>
 #include <numeric>
 
@@ -23,13 +22,6 @@ namespace {
 
 constexpr int64_t kMostPasses = 2;
 constexpr int64_t kRings = kMostPasses + 1;  // of results and of inputs on the host
-
-// Rows of a recorded step: 1, 2, 4, 8, 12, 16, 24, 32, ...
-int64_t row_bucket(int64_t rows, int64_t most) {
-    const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
-    const int64_t between = power / 4 * 3;
-    return std::min(power > 8 && rows <= between ? between : power, most);
-}
 
 // A GPU counts the tokens of a history, and the host makes masks, when it has tokens that are not
 // drafts.
@@ -51,6 +43,7 @@ class GpuRunner : public ModelRunner {
 
     void launch(std::span<const PassPiece> pass) override;
     std::vector<PassResult> take_results() override;
+    void drop_passes() override;
     int64_t most_passes() const override { return kMostPasses; }
 
   private:
@@ -382,6 +375,13 @@ std::vector<PassResult> GpuRunner::take_results() {
     }
     if (!launched_.empty()) sample_with_masks(launched_.front());
     return results;
+}
+
+// The next passes get all histories again.
+void GpuRunner::drop_passes() {
+    launched_.clear();
+    std::fill(history_.begin(), history_.end(), uint64_t{0});
+    cuda_runtime().synchronize(ctx_);
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ class ModelRunner {
     virtual void launch(std::span<const PassPiece> pass) = 0;
     // The samples of the oldest pass whose samples have not been taken, in the order of its pieces.
     virtual std::vector<PassResult> take_results() = 0;
+    // Drops all passes whose results have not been taken, and one whose launch has failed. Throws
+    // Error if the device cannot compute any more.
+    virtual void drop_passes() = 0;
     // Passes that may be launched before the first one's results are taken.
     virtual int64_t most_passes() const = 0;
 };

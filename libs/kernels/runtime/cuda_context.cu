@@ -35,8 +35,9 @@ void* allocate_pinned(size_t bytes) {
     void* memory = nullptr;
     const cudaError_t status = cudaMallocHost(&memory, bytes);
     cudaGetLastError();  // clears the error, which is in status
-    require(status == cudaSuccess, "out of pinned memory: needed ", (bytes + (1 << 20) - 1) >> 20,
-            " MiB: ", cudaGetErrorString(status));
+    if (status != cudaSuccess)
+        throw OutOfMemory(concat("out of pinned memory: needed ", (bytes + (1 << 20) - 1) >> 20,
+                                 " MiB: ", cudaGetErrorString(status)));
     return memory;
 }
 

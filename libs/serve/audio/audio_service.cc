@@ -102,10 +102,8 @@ void AudioService::decode(const std::shared_ptr<AudioJob>& job) {
     try {
         if (job->is_cancelled) throw WebError(500, "the client has left");
         recording.mel = model_.decode(*job);
-    } catch (const WebError& wrong) {
-        why = wrong;
     } catch (const std::exception& failure) {
-        why = WebError(500, failure.what());
+        why = web_error_of(failure);
     }
     if (why) return end(job, why, {}, 0);
     const size_t bytes = recording.mel.bytes();

@@ -28,7 +28,7 @@ bool BatchTask::step() {
         if (transcriber_->idle() && running_.empty()) transcriber_.reset();
     } catch (const std::exception& failure) {
         transcriber_.reset();
-        fail_all(WebError(500, failure.what()));
+        fail_all(web_error_of(failure));
     }
     model_.count_scratch();
     busy_seconds_ += std::chrono::duration<double>(Clock::now() - begin).count();

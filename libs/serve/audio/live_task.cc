@@ -49,10 +49,8 @@ bool LiveTask::step() {
         if (!has_ended_ || !chunks_.empty()) return true;
     } catch (const HasLeft&) {
         return false;
-    } catch (const WebError& wrong) {
-        why = wrong;
     } catch (const std::exception& failure) {
-        why = WebError(500, failure.what());
+        why = web_error_of(failure);
     }
     tell_([why](LiveListener& listener) { why ? listener.failed(*why) : listener.ended(); });
     return false;

@@ -214,6 +214,7 @@ void TextAnswer::finish() {
 
 void TextAnswer::failed(const WebError& why) {
     cancel();
+    if (why.status >= 500) ++service_.metrics().failed;
     if (prepared_ == jobs_.size() && query_.streams) {
         out_->add(event_of(error_json(why)));
         return out_->end();

@@ -52,13 +52,13 @@ void EngineThread::embed(std::vector<std::vector<int32_t>> texts, int64_t dimens
                          TellVectors tell_vectors) {
     queue_.add([this, texts = std::move(texts), dimensions, tell_vectors] {
         Vectors vectors;
-        std::string error;
+        std::optional<WebError> why;
         try {
             vectors = model_.embed(texts, dimensions);
-        } catch (const Error& why) {
-            error = why.what();
+        } catch (const std::exception& failure) {
+            why = web_error_of(failure);
         }
-        tell([tell_vectors, vectors, error] { tell_vectors(vectors, error); });
+        tell([tell_vectors, vectors, why] { tell_vectors(vectors, why); });
     });
 }
 
@@ -91,30 +91,38 @@ void EngineThread::begin(const std::shared_ptr<TextJob>& job) {
         if (job->scores_prompt && job->options.logprobs) score(job);
         for (int64_t i = 0; i < job->options.samples; ++i) {
             const uint64_t seed = gpt::sample_seed(static_cast<uint64_t>(job->options.seed), i);
+            auto text = model_.planner().begin(job->plan, job->tokens.size());
             const uint64_t id =
                 model_.engine().add({.prompt = job->tokens,
                                      .sampler = job->sampler,
                                      .seed = seed,
                                      .max_tokens = job->plan.max_tokens,
                                      .likeliest = job->options.logprobs.value_or(0)});
-            samples_[id] = {job, i, model_.planner().begin(job->plan, job->tokens.size())};
+            samples_[id] = {job, i, std::move(text)};
         }
-    } catch (const Error& why) {
+    } catch (const std::exception& why) {
         drop(*job);
-        fail_job(job, WebError(400, why.what()));
+        fail_job(job, web_error_of(why, 400));
     }
 }
 
 void EngineThread::take(gpt::EngineToken token) {
     const auto found = samples_.find(token.id);
     if (found == samples_.end()) return;
-    const auto& [job, number, text] = found->second;
-    gpt::Completion& answer = text->completion();
-    if (!token.error.empty()) {
-        const auto failed = job;
-        drop(*failed);
-        return fail_job(failed, WebError(500, token.error));
+    const auto job = found->second.job;
+    try {
+        if (token.is_out_of_memory) throw OutOfMemory(token.error);
+        require(token.error.empty(), token.error);
+        push(std::move(token), found->second);
+    } catch (const std::exception& why) {
+        drop(*job);
+        fail_job(job, web_error_of(why));
     }
+}
+
+void EngineThread::push(gpt::EngineToken token, Sample& sample) {
+    const auto& [job, number, text] = sample;
+    gpt::Completion& answer = text->completion();
     if (token.is_first) answer.cached_tokens = token.cached_tokens;
     const size_t before = answer.tokens.size();
     std::string added = text->push(std::move(token.sampled));
@@ -130,7 +138,7 @@ void EngineThread::take(gpt::EngineToken token) {
         tell_end(job, number, answer);
     });
     const auto of = job;
-    samples_.erase(found);
+    samples_.erase(token.id);
     const bool has_more = std::any_of(samples_.begin(), samples_.end(),
                                       [&](const auto& one) { return one.second.job == of; });
     if (!has_more) tell([this, of] { events_.over(of); });

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,7 +21,7 @@ namespace hark::serve {
 struct EngineEvents {
     // Runs the function on the server's thread.
     std::function<void(std::function<void()>)> post;
-    // On the server's thread: the counts after a step; no engine any more, and why.
+    // On the server's thread: the counts after a step; the engine cannot compute any more, and why.
     std::function<void(const gpt::EngineCounts&)> counts;
     std::function<void(const std::string&)> broken;
     // On the server's thread: the job has no samples any more.
@@ -45,7 +46,7 @@ class EngineThread {
     void end(std::shared_ptr<TextJob> job);
     // Makes vectors, then tells them, or why there are none, on the server's thread.
     using Vectors = std::vector<std::vector<float>>;
-    using TellVectors = std::function<void(Vectors vectors, const std::string& error)>;
+    using TellVectors = std::function<void(Vectors vectors, const std::optional<WebError>& why)>;
     void embed(std::vector<std::vector<int32_t>> texts, int64_t dimensions, TellVectors tell);
 
   private:
@@ -59,6 +60,7 @@ class EngineThread {
     void begin(const std::shared_ptr<TextJob>& job);
     void score(const std::shared_ptr<TextJob>& job);
     void take(gpt::EngineToken token);
+    void push(gpt::EngineToken token, Sample& sample);
     void drop(const TextJob& job);
     void fail_job(const std::shared_ptr<TextJob>& job, WebError why);
     void tell(std::function<void()> event) { told_.push_back(std::move(event)); }

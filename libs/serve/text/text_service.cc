@@ -93,10 +93,8 @@ void TextService::prepare_job(const std::shared_ptr<TextJob>& job) {
     std::optional<WebError> why;
     try {
         if (!job->is_cancelled) make_plan(model_, *job);
-    } catch (const WebError& wrong) {
-        why = wrong;
-    } catch (const Error& wrong) {
-        why = WebError(400, wrong.what());
+    } catch (const std::exception& wrong) {
+        why = web_error_of(wrong, 400);
     }
     post_([this, job, why] {
         --metrics_.preparing;
@@ -122,8 +120,15 @@ void TextService::cancel(const std::shared_ptr<TextJob>& job) {
 
 void TextService::end(const std::shared_ptr<TextJob>& job) { jobs_.erase(job.get()); }
 
-void TextService::prepare(std::function<std::function<void()>()> work) {
-    preparing_.add([this, work = std::move(work)] { post_(work()); });
+void TextService::prepare(std::function<std::function<void()>()> work,
+                          std::function<void(WebError)> refuse) {
+    preparing_.add([this, work = std::move(work), refuse = std::move(refuse)] {
+        try {
+            post_(work());
+        } catch (const std::exception& failure) {
+            post_([refuse, why = web_error_of(failure)] { refuse(why); });
+        }
+    });
 }
 
 void TextService::embed(std::vector<TextOrIds> texts, int64_t dimensions,
@@ -146,17 +151,17 @@ void TextService::embed(std::vector<TextOrIds> texts, int64_t dimensions,
                 ids.push_back(tokens_to_embed(model_, one));
                 tokens += std::ssize(ids.back());
             }
-        } catch (const WebError& why) {
-            return post_([end_with, why] { end_with(why); });
+        } catch (const std::exception& failure) {
+            return post_([end_with, why = web_error_of(failure, 400)] { end_with(why); });
         }
-        engine_.embed(
-            std::move(ids), dimensions,
-            [this, use, end_with, tokens](EngineThread::Vectors vectors, const std::string& error) {
-                if (!error.empty()) return end_with(WebError(500, error));
-                --embedding_;
-                metrics_.prompt_tokens += static_cast<uint64_t>(tokens);
-                use({std::move(vectors), tokens});
-            });
+        engine_.embed(std::move(ids), dimensions,
+                      [this, use, end_with, tokens](EngineThread::Vectors vectors,
+                                                    const std::optional<WebError>& why) {
+                          if (why) return end_with(*why);
+                          --embedding_;
+                          metrics_.prompt_tokens += static_cast<uint64_t>(tokens);
+                          use({std::move(vectors), tokens});
+                      });
     });
 }
 

@@ -49,8 +49,8 @@ class TextService {
     void embed(std::vector<TextOrIds> texts, int64_t dimensions, std::function<void(Embedded)> use,
                std::function<void(WebError)> fail);
     // Runs work that may take its time next to the tokenizer, off the server's thread, then what it
-    // returns on it.
-    void prepare(std::function<std::function<void()>()> work);
+    // returns on it; `refuse` if the work throws.
+    void prepare(std::function<std::function<void()>()> work, std::function<void(WebError)> refuse);
 
     const std::string& name() const { return options_.name; }
     const TextModel& model() const { return model_; }

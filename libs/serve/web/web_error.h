@@ -1,6 +1,7 @@
 // Why a request is refused: a status, and what the answer says of it.
 #pragma once
 
+#include <exception>
 #include <string>
 
 #include "core/error.h"
@@ -16,5 +17,9 @@ class WebError : public Error {
     int status;
     std::string param, code;
 };
+
+// The answer to a request that this ended: a WebError as it is, 503 if memory did not suffice, else
+// 500. `of_error`: the status of another Error.
+WebError web_error_of(const std::exception& why, int of_error = 500);
 
 }  // namespace hark::serve

@@ -1,0 +1,129 @@
+// The thread of a language model goes on after a pass that failed.
+#include "serve/text/engine_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <mutex>
+
+#include "support/expect.h"
+#include "support/process.h"
+
+namespace hark::test {
+namespace {
+
+using namespace hark::serve;
+
+// The texts, and what ended the request.
+class Answers : public TextListener {
+  public:
+    void prepared(const TextJob&) override {}
+    void scored(const TextJob&, const gpt::Completion&) override {}
+    void part(const TextJob&, int64_t, const gpt::Completion& part) override { text += part.text; }
+    void ended(const TextJob&, int64_t, const gpt::Completion&) override { has_ended = true; }
+    void failed(const WebError& why) override { error = why; }
+
+    std::string text;
+    bool has_ended = false;
+    std::optional<WebError> error;
+};
+
+class EngineThreads : public testing::Test {
+  protected:
+    // What the thread tells is run by it, one at a time.
+    EngineThreads()
+        : model_(gpt::open_model(source_dir() / "models/gpt-demo"), options(), console_),
+          thread_(model_, {.post =
+                               [this](const std::function<void()>& work) {
+                                   const std::lock_guard lock(mutex_);
+                                   work();
+                               },
+                           .counts = [](const auto&) {},
+                           .broken = [this](const std::string& why) { broken_ = why; },
+                           .over = [this](const auto&) { ++over_; }}) {}
+    static TextModelOptions options() {
+        TextModelOptions options;
+        options.compute.device = "cpu";
+        return options;
+    }
+    std::shared_ptr<TextJob> job(const std::shared_ptr<Answers>& listener) {
+        auto job = std::make_shared<TextJob>();
+        job->listener = listener;
+        job->tokens = model_.tokenizer().encode("Once upon a time", {});
+        job->options.sampler.temperature = 0;
+        job->options.max_tokens = 8;
+        job->plan = model_.planner().plan(job->tokens.size(), job->options);
+        job->sampler = model_.planner().sampler(job->options);
+        return job;
+    }
+    void await(int over) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (over_ < over && broken_.empty() && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        const std::lock_guard lock(mutex_);
+        EXPECT_EQ(over_, over);
+        EXPECT_EQ(broken_, "");
+    }
+
+    Console console_{"test"};
+    TextModel model_;
+    std::mutex mutex_;
+    std::string broken_;
+    std::atomic<int> over_ = 0;
+    EngineThread thread_;
+};
+
+TEST_F(EngineThreads, AFailedPassEndsItsRequestsAlone) {
+    const auto before = std::make_shared<Answers>(), wrong = std::make_shared<Answers>(),
+               after = std::make_shared<Answers>();
+    const auto first = job(before), failing = job(wrong), last = job(after);
+    failing->tokens[1] = 1 << 30;  // the model's embedding throws
+    thread_.add(first);
+    thread_.add(failing);
+    await(2);
+    thread_.add(last);
+    await(3);
+    ASSERT_TRUE(wrong->error);
+    EXPECT_EQ(wrong->error->status, 500);
+    expect_contains(wrong->error->what(), "outside the vocabulary");
+    EXPECT_FALSE(wrong->has_ended);
+    for (const auto& answers : {before, after}) {
+        EXPECT_FALSE(answers->error);
+        EXPECT_TRUE(answers->has_ended);
+        EXPECT_FALSE(answers->text.empty());
+    }
+    EXPECT_EQ(before->text, after->text);
+    thread_.stop();
+}
+
+TEST_F(EngineThreads, ARequestThatCannotBeEmbeddedFailsAlone) {
+    std::promise<std::optional<WebError>> wrong, right;
+    const auto tell = [](auto& promise) {
+        return [&promise](const EngineThread::Vectors&, const std::optional<WebError>& why) {
+            promise.set_value(why);
+        };
+    };
+    thread_.embed({{1 << 30}}, 0, tell(wrong));
+    thread_.embed({{1}}, 0, tell(right));
+    const std::optional<WebError> why = wrong.get_future().get();
+    ASSERT_TRUE(why);
+    EXPECT_EQ(why->status, 500);
+    EXPECT_FALSE(right.get_future().get());
+    thread_.stop();
+}
+
+TEST(WebErrorOf, FailuresHaveTheStatusOfTheirKind) {
+    EXPECT_EQ(web_error_of(WebError(429, "later")).status, 429);
+    EXPECT_EQ(web_error_of(Error("wrong")).status, 500);
+    EXPECT_EQ(web_error_of(Error("wrong"), 400).status, 400);
+    EXPECT_EQ(web_error_of(std::logic_error("wrong"), 400).status, 500);
+    for (const WebError& error :
+         {web_error_of(OutOfMemory("needed 7"), 400), web_error_of(std::bad_alloc(), 400)}) {
+        EXPECT_EQ(error.status, 503);
+        EXPECT_EQ(error.code, "insufficient_memory");
+    }
+}
+
+}  // namespace
+}  // namespace hark::test
