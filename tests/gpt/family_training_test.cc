@@ -127,7 +127,7 @@ TEST_P(FamilyTraining, GradientsOfAllTensorsAreTheReferences) {
 
 TEST_P(FamilyTraining, RecomputingChangesNoBit) {
     const Found found = computed(device_, dtype(), name());
-    for (const Recompute recompute : {Recompute::gelu, Recompute::norms}) {
+    for (const Recompute recompute : {Recompute::gelu, Recompute::norms, Recompute::blocks}) {
         const Found again = computed(device_, dtype(), name(), recompute);
         EXPECT_EQ(found.losses, again.losses);
         EXPECT_EQ(found.gradients, again.gradients) << static_cast<int>(recompute);

@@ -134,10 +134,11 @@ void check(TestDevice& device, Communicator& ranks, const DecoderConfig& config,
     expect_alike("tables", ranks, ours.gradients, 0, shard.local().tables());
     expect_alike("vectors", ranks, ours.gradients, shard.local().sliced(), shard.local().size());
     if (dtype == Dtype::f32)
-        require(ours.gradients == computed_by_ranks(device, ranks, config, shard.local(), part,
-                                                    rows, dtype, Recompute::norms)
-                                      .gradients,
-                "recomputing changes bits");
+        for (const Recompute recompute : {Recompute::norms, Recompute::blocks})
+            require(ours.gradients == computed_by_ranks(device, ranks, config, shard.local(), part,
+                                                        rows, dtype, recompute)
+                                          .gradients,
+                    "recomputing changes bits");
     const Tensor whole =
         shard.gather(device.ctx(), device.up(ours.gradients, Dtype::f32, {shard.local().size()}));
     require(static_cast<bool>(whole) == ranks.first(), "gathered on rank ", ranks.rank());

@@ -53,7 +53,7 @@ class TrainMemoryOf : public testing::TestWithParam<test::DeviceCase> {
 
 void TrainMemoryOf::expect_plan_near(const gpt::DecoderConfig& config) const {
     const Dtype matrices = GetParam().activations;
-    for (const char* recompute : {"none", "norms"}) {
+    for (const char* recompute : {"none", "norms", "blocks"}) {
         test::TestDevice device(GetParam());  // whose arena is empty
         Context& ctx = device.ctx();
         gpt::ParallelMesh mesh(ctx, nullptr, 1);

@@ -20,17 +20,20 @@ int64_t activation_bytes(const Context& ctx, const DecoderConfig& config,
     const int64_t inner = config.n_inner / ranks, attn_width = config.q_width() / ranks;
     const int64_t qkv = attn_width + 2 * config.kv_width() / ranks;
     const int64_t hidden = config.gated_mlp ? 2 * inner : inner;
-    const bool keep_act = options.recompute == "none", keep_norms = options.recompute != "norms";
+    const bool blocks = options.recompute == "blocks";
+    const bool keep_act = blocks || options.recompute == "none";
+    const bool keep_norms = options.recompute != "norms";
     int64_t shared = 3 * c;  // the first x, normed, d_normed
     if (!keep_act) shared += inner;
     if (!keep_norms) shared += 2 * c;
-    int64_t block = qkv + attn_width + 2 * c + hidden;  // qkv, attn_out; resid_mid, y; hidden
+    int64_t block = qkv + attn_width + c + hidden;  // qkv, attn_out; resid_mid; hidden
     if (config.qk_norm != QkNorm::none) block += attn_width + config.kv_width() / ranks;
     if (keep_act) block += inner;
     if (keep_norms) block += 2 * c;
     const int64_t lse = rows * config.n_head / ranks * kF32;
-    const int64_t forward =
-        rows * (shared + config.n_layer * block) * element + config.n_layer * lse;
+    const int64_t of_block = rows * block * element + lse;
+    const int64_t kept = rows * (shared + config.n_layer * c) * element +  // each block's y
+                         (blocks ? 0 : config.n_layer * of_block);
     const int64_t at_once = logits_rows(ctx, columns, rows);
     int64_t head = at_once * columns * element;
     int64_t backward =
@@ -44,7 +47,8 @@ int64_t activation_bytes(const Context& ctx, const DecoderConfig& config,
         // gated_activation_backward() has more copies than linear_backward().
         backward += rows * (config.gated_mlp ? 5 * inner : 3 * inner + c) * kF32;
     }
-    return forward + std::max(head, backward);
+    if (blocks) backward += of_block;
+    return kept + std::max(head, backward);
 }
 
 std::string grouped(int64_t number) {

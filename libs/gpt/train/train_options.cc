@@ -189,10 +189,12 @@ void TrainOptions::flags(Flags& flags) {
     compute.flags(flags, {"auto", "f32", "bf16"}, "TYPE matrices and activations",
                   "auto: bf16 on a GPU, f32 on the CPU, where bf16 takes less memory and more "
                   "time. Parameters and gradients are f32.");
-    flags.add("recompute", recompute, {"none", "gelu", "norms"}, "WHAT to compute again, not keep")
+    flags
+        .add("recompute", recompute, {"none", "gelu", "norms", "blocks"},
+             "WHAT to compute again, not keep")
         .details(
             "In the backward pass, to save memory: GELU's output; norms: and the outputs of "
-            "the norms.");
+            "the norms; blocks: all of a layer but its input, by a second forward pass.");
     flags.section("Processes");
     flags.add("gpus", gpus, "N GPUs of this machine, one process each", 1, 64).essential();
     flags.add("tensor-parallel", tensor_parallel, "N processes that share each layer", 1, 64)
@@ -256,9 +258,10 @@ void TrainOptions::check() const {
 }
 
 Recompute TrainOptions::recompute_level() const {
-    return recompute == "none"   ? Recompute::none
-           : recompute == "gelu" ? Recompute::gelu
-                                 : Recompute::norms;
+    return recompute == "none"    ? Recompute::none
+           : recompute == "gelu"  ? Recompute::gelu
+           : recompute == "norms" ? Recompute::norms
+                                  : Recompute::blocks;
 }
 
 Dtype TrainOptions::matrices(Device device) const {

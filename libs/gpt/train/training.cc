@@ -49,8 +49,9 @@ class Pass {
         const int64_t c = config.n_embd;
         require(ropes.size() == config.ropes.size(),
                 "internal error: the model's rotary positions were not uploaded");
-        if (recompute >= Recompute::gelu) act_ = matrix(inner_);
-        if (recompute >= Recompute::norms) attn_norm_ = matrix(c), mlp_norm_ = matrix(c);
+        const bool norms = recompute == Recompute::norms;
+        if (norms || recompute == Recompute::gelu) act_ = matrix(inner_);
+        if (norms) attn_norm_ = matrix(c), mlp_norm_ = matrix(c);
     }
 
     Tensor matrix(int64_t columns) const {
@@ -64,6 +65,12 @@ class Pass {
     // Block i: x (T, C) -> y (T, C)
     void forward(size_t i, const BlockTensors& w, Tensor y, Tensor x,
                  SavedActivations& saved) const {
+        activate_block(i, w, x, saved);
+        sum_of_products(y, saved.act, w.down_weight, w.down_bias, saved.resid_mid);
+    }
+
+    // What backward needs of block i: all but its last product.
+    void activate_block(size_t i, const BlockTensors& w, Tensor x, SavedActivations& saved) const {
         const int64_t c = config_.n_embd;
         saved = {.x = x,
                  .attn_norm = attn_norm_ ? attn_norm_ : matrix(c),
@@ -88,7 +95,6 @@ class Pass {
             linear_activated(ctx_, saved.act, saved.hidden, saved.mlp_norm, w.mlp_in_weight,
                              w.mlp_in_bias, config_.activation);
         }
-        sum_of_products(y, saved.act, w.down_weight, w.down_bias, saved.resid_mid);
     }
 
     // dx (T, C): the gradient of block i's output becomes that of its input. A bias added to the
@@ -329,9 +335,16 @@ void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& 
     std::vector<SavedActivations> saved(weights.blocks.size());
     Tensor x = pass.matrix(config.n_embd);  // (T, C)
     pass.embed(weights, x);
+    const bool blocks = recompute == Recompute::blocks;
     for (size_t i = 0; i < saved.size(); ++i) {
         Tensor y = pass.matrix(config.n_embd);
-        pass.forward(i, weights.blocks[i], y, x, saved[i]);
+        if (blocks) {
+            const Arena::Scope block(ctx.arena);
+            pass.forward(i, weights.blocks[i], y, x, saved[i]);
+            saved[i] = {.x = x};
+        } else {
+            pass.forward(i, weights.blocks[i], y, x, saved[i]);
+        }
         x = y;
     }
     Tensor normed = pass.final_norm(weights, x), d_normed = pass.matrix(config.n_embd);
@@ -341,6 +354,8 @@ void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& 
     pass.norm_backward(dx, gradients.final_norm_weight, gradients.final_norm_bias, d_normed, x,
                        weights.final_norm_weight, gradients.blocks.back().down_bias);
     for (size_t i = saved.size(); i-- > 0;) {
+        const Arena::Scope block(ctx.arena);
+        if (blocks) pass.activate_block(i, weights.blocks[i], saved[i].x, saved[i]);
         pass.backward(i, weights.blocks[i], gradients.blocks[i], saved[i], dx,
                       i > 0 ? gradients.blocks[i - 1].down_bias : Tensor());
         if (done) done(static_cast<int64_t>(i));

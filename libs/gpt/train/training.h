@@ -34,8 +34,9 @@ Batch view_of(PackedRows& rows);
 // What backward computes again instead of keeping it; each level includes those before.
 enum class Recompute {
     none,
-    gelu,   // the activation's output, `inner` channels per row and layer
-    norms,  // the outputs of both norms, 2C
+    gelu,    // the activation's output, `inner` channels per row and layer
+    norms,   // the outputs of both norms, 2C
+    blocks,  // everything but a block's input
 };
 
 // Rows whose logits, of `columns` tokens, are in memory at the same time.
@@ -57,8 +58,9 @@ std::vector<float> row_losses(Context& ctx, Communicator& tensor, const DecoderC
                               const ModelTensors& weights, PackedRows& rows);
 
 // The same as compute_losses(), and gradients += the gradient of `scale` times the sum of losses.
-// Recompute changes no bit except in bf16 on a GPU, whose activation is recomputed from its rounded
-// input. The tables' gradients are of a share of the rows: the caller sums them over `tensor`.
+// Recompute changes no bit except for gelu and norms in bf16 on a GPU, whose activation is
+// recomputed from its rounded input. The tables' gradients are of a share of the rows: the caller
+// sums them over `tensor`.
 void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& config,
                        const ModelTensors& weights, const ModelTensors& gradients,
                        const Batch& batch, Recompute recompute, float scale, Tensor losses,
