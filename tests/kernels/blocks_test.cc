@@ -31,7 +31,7 @@ std::vector<float> floats(const std::string& bytes) {
     return values;
 }
 
-std::string bytes_of(const std::vector<float>& values) {
+std::string value_bytes(const std::vector<float>& values) {
     return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
@@ -47,7 +47,7 @@ TEST(Blocks, ValuesAreGgufsToTheBitOnEveryKindOfProcessor) {
         for (const CpuKernels* cpu : all_cpu_kernels()) {
             std::fill(found.begin(), found.end(), NAN);
             cpu->dequantize(found.data(), blocks.data(), dtype, static_cast<int64_t>(found.size()));
-            EXPECT_TRUE(bytes_of(found) == values) << name_of(dtype) << " " << cpu->name;
+            EXPECT_TRUE(value_bytes(found) == values) << name_of(dtype) << " " << cpu->name;
         }
         ++seen;
     }

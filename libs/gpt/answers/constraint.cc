@@ -15,7 +15,7 @@ namespace {
 
 using Kind = ConstraintRequest::Kind;
 
-constexpr size_t kMostKept = 64;
+constexpr size_t kMostMasks = 64;
 
 Grammar regex_grammar(const std::string& pattern) {
     Grammar grammar;
@@ -72,7 +72,7 @@ std::shared_ptr<TokenMasks> Constraints::masks(const ConstraintRequest& request,
     if (markers_) allow_reasoning(grammar, opened);
     auto made = std::make_shared<TokenMasks>(grammar, trie_, ends_);
     // A run's lines may each have a schema of their own.
-    if (masks_.size() > kMostKept) masks_.clear();
+    if (masks_.size() > kMostMasks) masks_.clear();
     return masks_[{request, opened}] = std::move(made);
 }
 

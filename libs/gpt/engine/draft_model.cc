@@ -9,7 +9,7 @@ namespace hark::gpt {
 namespace {
 
 // Texts that are guessed at once, at most: more have no room for guesses in a pass.
-constexpr size_t kMostKept = 16;
+constexpr size_t kMostTexts = 16;
 constexpr uint64_t kNoText = ~uint64_t{0};
 
 }  // namespace
@@ -23,7 +23,7 @@ DraftModel::DraftModel(Context& ctx, const Model& model, int64_t vocabulary, int
     require(model.config.n_vocab >= vocabulary, "the draft model has ", model.config.n_vocab,
             " tokens, the model ", vocabulary, ": they must share their vocabulary");
     if (ctx.on_cuda())
-        while (std::ssize(kept_) < texts && kept_.size() < kMostKept) add_sequence();
+        while (std::ssize(kept_) < texts && kept_.size() < kMostTexts) add_sequence();
 }
 
 void DraftModel::add_sequence() {
@@ -34,7 +34,7 @@ void DraftModel::add_sequence() {
 Sequence& DraftModel::sequence_of(uint64_t text) {
     auto found = std::find_if(kept_.begin(), kept_.end(),
                               [&](const Kept& kept) { return kept.text == text; });
-    if (found == kept_.end() && kept_.size() < kMostKept && !ctx_.on_cuda()) {
+    if (found == kept_.end() && kept_.size() < kMostTexts && !ctx_.on_cuda()) {
         add_sequence();
         found = kept_.end() - 1;
     }

@@ -5,12 +5,12 @@
 namespace hark::serve {
 namespace {
 
-constexpr size_t kMostSeconds = 30, kSampleBytes = 2;
+constexpr size_t kBufferedSeconds = 30, kSampleBytes = 2;
 
 }  // namespace
 
 size_t LiveJob::most_bytes() const {
-    return kMostSeconds * kSampleBytes * static_cast<size_t>(rate);
+    return kBufferedSeconds * kSampleBytes * static_cast<size_t>(rate);
 }
 
 void LiveJob::add(std::string_view bytes) {

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = GrammarAutomaton::Position::Kind;
 
-constexpr int32_t kUnknown = -1, kNone = -2;
+constexpr int32_t kNotComputed = -1, kNone = -2;
 constexpr int32_t kBottomFrame = -1;  // in a stack: the text's end
 constexpr size_t kMostStateBytes = size_t{1} << 30;
 
@@ -39,7 +39,9 @@ int32_t ListTable::id_of(const std::vector<int32_t>& list) {
 }
 
 GrammarStates::GrammarStates(const GrammarAutomaton& automaton)
-    : automaton_(automaton), begins_(automaton.rules(), kUnknown), seen_(automaton.positions()) {
+    : automaton_(automaton),
+      begins_(automaton.rules(), kNotComputed),
+      seen_(automaton.positions()) {
     Closure none;
     state_of(none);  // kDead
     stack_of({kBottomFrame, 0}, 0);
@@ -81,21 +83,22 @@ int32_t GrammarStates::local_of(std::vector<int32_t> seeds) {
             call.next.push_back(calls[i].second);
         local.calls.push_back(std::move(call));
     }
-    local.next.assign(local.has_symbols ? static_cast<size_t>(automaton_.classes()) : 0, kUnknown);
+    local.next.assign(local.has_symbols ? static_cast<size_t>(automaton_.classes()) : 0,
+                      kNotComputed);
     local_info_.push_back(std::move(local));
     return id;
 }
 
 int32_t GrammarStates::begin_of(int32_t rule) {
     int32_t& known = begins_[static_cast<size_t>(rule)];
-    if (known == kUnknown) known = local_of({automaton_.entry(rule)});
+    if (known == kNotComputed) known = local_of({automaton_.entry(rule)});
     return known;
 }
 
 int32_t GrammarStates::local_next(int32_t local, int32_t symbol) {
     const auto symbol_class = static_cast<size_t>(automaton_.class_of(symbol));
     int32_t known = local_info_[static_cast<size_t>(local)].next[symbol_class];
-    if (known != kUnknown) return known;
+    if (known != kNotComputed) return known;
     std::vector<int32_t> seeds;
     for (const int32_t p : locals_.list(local)) {
         const GrammarAutomaton::Position& position = automaton_.at(p);
@@ -199,7 +202,7 @@ GrammarStates::State GrammarStates::state_of(Closure& closure) {
     for (size_t i = 1; i < key.size(); i += 2) info.heads.push_back({key[i], key[i + 1]});
     // Without heads every symbol is refused.
     info.next.assign(static_cast<size_t>(automaton_.classes()),
-                     info.heads.empty() ? kDead : kUnknown);
+                     info.heads.empty() ? kDead : kNotComputed);
     info_.push_back(std::move(info));
     check_memory();
     return state;

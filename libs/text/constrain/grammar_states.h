@@ -79,12 +79,12 @@ class GrammarStates {
     struct Local {
         std::vector<Call> calls;
         bool accepts = false, has_symbols = false;
-        std::vector<int32_t> next;  // per class; kUnknown, or kNone
+        std::vector<int32_t> next;  // per class; kNotComputed, or kNone
     };
     struct Info {
         std::vector<Head> heads;
         bool can_end = false;
-        std::vector<State> next;  // per class; kUnknown
+        std::vector<State> next;  // per class; kNotComputed
     };
     // What is collected of a state that is made.
     struct Closure {
@@ -108,7 +108,7 @@ class GrammarStates {
     std::deque<Local> local_info_;
     std::vector<int32_t> depths_;  // of stacks
     std::deque<Info> info_;
-    std::vector<int32_t> begins_;  // per rule; kUnknown
+    std::vector<int32_t> begins_;  // per rule; kNotComputed
     std::unordered_map<uint64_t, int32_t> merges_;
     std::unordered_map<int32_t, State> returns_;
     std::vector<uint32_t> seen_;  // per position: the round that has reached it
