@@ -53,8 +53,12 @@ std::string wav_file(int tag, int bytes, int rate, int channels, const std::stri
 
 std::string noise_wav(uint64_t seed, int64_t samples) {
     SplitMix64 generator(seed);
-    std::string data;
-    for (int64_t i = 0; i < samples; ++i) data += little_endian(generator.draw() >> 50, 2);
+    std::string data(static_cast<size_t>(samples) * 2, '\0');
+    for (char* to = data.data(); to < data.data() + data.size(); to += 2) {
+        const uint64_t sample = generator.draw() >> 50;
+        to[0] = static_cast<char>(sample & 0xff);
+        to[1] = static_cast<char>(sample >> 8);
+    }
     return wav_file(1, 2, kSampleRate, 1, data);
 }
 

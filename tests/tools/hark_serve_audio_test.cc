@@ -10,6 +10,7 @@ using namespace hark::test;
 namespace {
 
 const std::string kTranscriptions = "/v1/audio/transcriptions";
+const std::string kRunning = "hark_audio_requests_running{model_name=\"whisper-demo\"}";
 
 Served& audio_server() {
     static Served server({"--model", kSpeechDemo, "--max-audio-seconds", "20"});
@@ -141,14 +142,13 @@ TEST(HarkServeAudio, RecordingsOfOneBatchAreNotMixed) {
 
 TEST(HarkServeAudio, AShortRecordingDoesNotWaitForALongOne) {
     const Served server({"--model", kSpeechDemo});
-    const std::string running = "hark_audio_requests_running{model_name=\"whisper-demo\"}";
     TestClient longer(server.address());
-    longer.send(form_request(kTranscriptions, noise_wav(1, 1200 * 16000), {}));
-    while (server.metric(running) == 0) continue;
+    longer.send(form_request(kTranscriptions, noise_wav(1, 300 * 16000), {}));
+    await_metric(server, kRunning, 1);
     TestClient shorter(server.address());
     shorter.send(form_request(kTranscriptions, sample_bytes("hat.wav"), {}));
     EXPECT_EQ(shorter.receive().status, 200);
-    EXPECT_EQ(server.metric(running), 1);
+    EXPECT_EQ(server.metric(kRunning), 1);
 }
 
 TEST(HarkServeAudio, WhatIsNoRecordingIsRefused) {
@@ -172,16 +172,13 @@ TEST(HarkServeAudio, WhatIsNoRecordingIsRefused) {
 
 TEST(HarkServeAudio, AClientThatLeavesEndsItsTranscript) {
     const Served server({"--model", kSpeechDemo});
-    const std::string metric = "hark_audio_requests_running{model_name=\"whisper-demo\"}";
-    // What takes long.
-    const std::string noise = noise_wav(1, 1200 * 16000);
     {
         TestClient client(server.address());
-        client.send(form_request(kTranscriptions, noise, {}));
-        while (server.metric(metric) == 0) continue;
+        client.send(form_request(kTranscriptions, noise_wav(1, 300 * 16000), {}));
+        await_metric(server, kRunning, 1);
     }
-    while (server.metric(metric) == 1) continue;
-    EXPECT_EQ(server.metric(metric), 0);
+    await_metric(server, kRunning, 0);
+    EXPECT_EQ(server.metric("hark_audio_seconds_total{model_name=\"whisper-demo\"}"), 0);
     TestClient next(server.address());
     next.send(form_request(kTranscriptions, sample_bytes("hat.wav"), {}));
     EXPECT_EQ(next.receive().status, 200);

@@ -155,9 +155,9 @@ TEST(HarkServeLive, SessionsAndRecordingsShareTheModel) {
     const Served server({"--model", kSpeechDemo});
     // A recording that takes long.
     TestClient recording(server.address());
-    recording.send(form_request("/v1/audio/transcriptions", noise_wav(1, 1200 * 16000)));
+    recording.send(form_request("/v1/audio/transcriptions", noise_wav(1, 600 * 16000)));
     const std::string running = "hark_audio_requests_running{model_name=\"whisper-demo\"}";
-    while (server.metric(running) == 0) continue;
+    await_metric(server, running, 1);
     TestSocket one(server.address(), kTarget), other(server.address(), kTarget);
     one.send_sound(pcm("hat.wav"));
     other.send_sound(pcm("lights.wav"));
