@@ -44,9 +44,11 @@ endif()
 # Most of the time of a small source is its headers'. So sources are compiled several to a unit: a
 # build from nothing takes less than half as long. Names in anonymous namespaces are unique in a
 # library, and in a folder of tests. With OFF a change of one source compiles it alone.
+# Of a unit of 16 sources half the time is its headers': larger units are cheaper still, but a last one
+# would run alone.
 option(HARK_UNITY "Compile sources several to a unit" ON)
 set(CMAKE_UNITY_BUILD ${HARK_UNITY})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 64)
 if(HARK_UNITY)  # g++ takes a type of a unit's second source for one of a header
     target_compile_options(hark_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
