@@ -40,9 +40,10 @@ struct Matrix {
     // Of bf16 weights: the CPU does not round x to bf16, whatever the number of rows.
     bool exact_x = false;
 
-    // Whether the CPU may round x: the model computes in fewer bits than f32.
-    bool rounds_x() const {
-        return values.dtype == Dtype::i8 || (values.dtype == Dtype::bf16 && !exact_x);
+    // Bits to which the CPU may round x of many rows, and what is computed of y; 32: f32.
+    int x_bits() const {
+        if (values.dtype == Dtype::i8) return 8;
+        return values.dtype == Dtype::bf16 && !exact_x ? 16 : 32;
     }
 };
 
@@ -136,9 +137,10 @@ struct AttentionOptions {
     int64_t window = 0;   // only the newest `window` of those keys; 0: all
     float soft_cap = 0;   // score = soft_cap * tanh(score / soft_cap); 0: unchanged
     Tensor sinks;         // (H) f32 or none: a further logit of each head's softmax, with value 0
-    // CPU with AVX-512 and VNNI: sequences of more than kFewQueries queries that all see all keys,
-    // in one f32 block, in integers of 16 bits (kernels/attention/cpu/integer_attention.h).
-    bool integers = false;
+    // Of queries and keys, 32, 16 or 8. Below 32 a CPU with AVX-512 and VNNI computes sequences of
+    // more than kFewQueries queries that all see all keys, in one f32 block, in integers
+    // (kernels/attention/cpu/integer_attention.h).
+    int bits = 32;
 };
 
 // Optional fusions of a linear: the norm of x first; gated_activation of the product's two halves,

@@ -58,7 +58,7 @@ void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys
     Tensor q_k_v = qkv(ctx, x, Activation::none, {norm, &append});  // (T, 3C)
     Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), c});     // (T, C)
     attention(ctx, attn_out, q_k_v, keys, values, rows,
-              {.scale = scale, .causal = causal, .integers = qkv.weight.rounds_x()});
+              {.scale = scale, .causal = causal, .bits = qkv.weight.x_bits()});
     out.add_to(ctx, x, attn_out);
 }
 

@@ -19,7 +19,7 @@ struct AttentionCase {
     float soft_cap = 0;
     bool sinks = false;  // those of sinks_of()
     int64_t few = 0;     // of the first sequences, one row each, which a GPU computes apart
-    bool integers = false;
+    int bits = 32;
 };
 
 inline std::vector<float> sinks_of(const AttentionCase& c) { return random_values(c.heads, 77, 2); }
@@ -114,7 +114,7 @@ inline std::vector<float> run(TestDevice& device, const AttentionCase& c, const 
                .window = c.window,
                .soft_cap = c.soft_cap,
                .sinks = c.sinks ? device.up(sinks_of(c), Dtype::f32, {c.heads}) : Tensor(),
-               .integers = c.integers});
+               .bits = c.bits});
     return device.down(out);
 }
 

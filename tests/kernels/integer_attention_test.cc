@@ -1,4 +1,4 @@
-// Attention in integers of 16 bits, where the processor has it.
+// Attention in integers, where the processor has it.
 #include <cmath>
 
 #include "kernels/attention_case.h"
@@ -14,10 +14,9 @@ class IntegerAttentionTest : public testing::Test {
         if (!cpu_kernels().integer_attention)
             GTEST_SKIP() << "this processor has no attention in integers";
     }
-    static std::vector<float> found(AttentionCase c, const Inputs& in, bool integers,
-                                    int threads = 2) {
+    static std::vector<float> found(AttentionCase c, const Inputs& in, int bits, int threads = 2) {
         TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, threads});
-        c.integers = integers;
+        c.bits = bits;
         return run(device, c, in, Dtype::f32);
     }
 };
@@ -32,7 +31,7 @@ TEST_F(IntegerAttentionTest, AgreesWithTheSumInDouble) {
         {2, 1, 80, 130, {13, 24}, {127, 129}, false},
         {1, 1, 128, 64, {25}, {64}, false},
         {3, 3, 20, 90, {47, 10}, {1, 90}, false},
-        {2, 2, 64, 400, {60}, {400}, false, Dtype::f32, 20},
+        {2, 2, 64, 400, {60}, {400}, false, Dtype::f32, 4},
     };
     for (const AttentionCase& c : kCases) {
         SCOPED_TRACE(concat("size ", c.size, " capacity ", c.capacity, " deviation ", c.largest));
@@ -44,9 +43,12 @@ TEST_F(IntegerAttentionTest, AgreesWithTheSumInDouble) {
                     std::fill(cache->begin() + (slot + c.lengths[b]) * c.size,
                               cache->begin() + (slot + c.capacity) * c.size, NAN);
             }
-        const std::vector<float> integers = found(c, in, true);
-        expect_near(integers, expected_of(c, in), c.largest > 1 ? 2e-2 : 5e-3);
-        EXPECT_NE(integers, found(c, in, false));
+        const std::vector<double> expected = expected_of(c, in);
+        const std::vector<float> shorts = found(c, in, 16), bytes = found(c, in, 8);
+        expect_near(shorts, expected, c.largest > 1 ? 8e-3 : 3e-3);
+        expect_near(bytes, expected, c.largest > 1 ? 0.2 : 3e-2);
+        EXPECT_NE(shorts, found(c, in, 32));
+        EXPECT_NE(shorts, bytes);
     }
 }
 
@@ -54,16 +56,17 @@ TEST_F(IntegerAttentionTest, AgreesWithTheSumInDouble) {
 TEST_F(IntegerAttentionTest, TheLargestSumsFit) {
     const AttentionCase c = {1, 1, 64, 1500, {20}, {1500}, false};
     Inputs in(c, Dtype::f32, 1);
-    for (const float sign : {1.0f, -1.0f}) {
-        std::fill(in.q.begin(), in.q.end(), sign * 7);
-        std::fill(in.keys.begin(), in.keys.end(), 5.0f);
-        std::fill(in.values.begin(), in.values.end(), sign * 3);
-        expect_near(found(c, in, true), std::vector<double>(20 * 64, sign * 3), 1e-6);
-        // The last key's score is the negative of the others'.
-        std::fill(in.keys.end() - 64, in.keys.end(), -5.0f);
-        std::fill(in.values.end() - 64, in.values.end(), -sign * 3);
-        expect_near(found(c, in, true), expected_of(c, in), 1e-6);
-    }
+    for (const int bits : {16, 8})
+        for (const float sign : {1.0f, -1.0f}) {
+            std::fill(in.q.begin(), in.q.end(), sign * 7);
+            std::fill(in.keys.begin(), in.keys.end(), 5.0f);
+            std::fill(in.values.begin(), in.values.end(), sign * 3);
+            expect_near(found(c, in, bits), std::vector<double>(20 * 64, sign * 3), 1e-6);
+            // The last key's score is the negative of the others'.
+            std::fill(in.keys.end() - 64, in.keys.end(), -5.0f);
+            std::fill(in.values.end() - 64, in.values.end(), -sign * 3);
+            expect_near(found(c, in, bits), expected_of(c, in), 1e-6);
+        }
 }
 
 TEST_F(IntegerAttentionTest, ZerosGiveTheMeanOfValues) {
@@ -71,15 +74,15 @@ TEST_F(IntegerAttentionTest, ZerosGiveTheMeanOfValues) {
     Inputs in(c, Dtype::f32, 2);
     std::fill(in.q.begin(), in.q.end(), 0.0f);
     std::fill(in.keys.begin(), in.keys.end(), 0.0f);
-    expect_near(found(c, in, true), expected_of(c, in), 5e-3);
+    for (const int bits : {16, 8}) expect_near(found(c, in, bits), expected_of(c, in), 5e-3);
     std::fill(in.values.begin(), in.values.end(), 0.0f);
-    EXPECT_EQ(found(c, in, true), std::vector<float>(12 * 64));
+    for (const int bits : {16, 8}) EXPECT_EQ(found(c, in, bits), std::vector<float>(12 * 64));
 }
 
 TEST_F(IntegerAttentionTest, BitsDoNotDependOnThreads) {
     const AttentionCase c = encoder_case();
     const Inputs in(c, Dtype::f32, 5);
-    EXPECT_EQ(found(c, in, true, 1), found(c, in, true, 3));
+    for (const int bits : {16, 8}) EXPECT_EQ(found(c, in, bits, 1), found(c, in, bits, 3));
 }
 
 // Masked queries, few queries and other caches are computed as without the option.
@@ -91,16 +94,16 @@ TEST_F(IntegerAttentionTest, OtherCallsKeepTheirBits) {
     half.cache = Dtype::f16;
     for (const AttentionCase& c : {causal, few, half}) {
         const Inputs in(c, Dtype::f32, 6);
-        EXPECT_EQ(found(c, in, true), found(c, in, false));
+        EXPECT_EQ(found(c, in, 8), found(c, in, 32));
     }
 }
 
-// A block asks for integers if its products round x anyway.
-TEST_F(IntegerAttentionTest, BlocksOfRoundedWeightsUseIt) {
+// A block asks for the bits that its products round x to.
+TEST_F(IntegerAttentionTest, BlocksTakeTheBitsOfTheirWeights) {
     const int64_t heads = 2, size = 64, c = heads * size, t = 40;
     TestDevice device(kOneThreadCase);
     Context& ctx = device.ctx();
-    const auto attended = [&](const Matrix& qkv, bool through_block, bool integers) {
+    const auto attended = [&](const Matrix& qkv, bool through_block, int bits) {
         Tensor x = device.up(random_values(t * c, 3), Dtype::f32, {t, c});
         Tensor keys = device.empty(Dtype::f32, {1, heads, t, size});
         Tensor values = device.empty(Dtype::f32, {1, heads, t, size});
@@ -118,25 +121,24 @@ TEST_F(IntegerAttentionTest, BlocksOfRoundedWeightsUseIt) {
         Tensor q = device.empty(Dtype::f32, {t, 3 * c}), sum = device.empty(Dtype::f32, {t, c});
         linear(ctx, q, x, qkv, {}, {norm, &append});
         attention(ctx, sum, q, keys, values, rows,
-                  {.scale = 1 / std::sqrt(static_cast<float>(size)), .integers = integers});
+                  {.scale = 1 / std::sqrt(static_cast<float>(size)), .bits = bits});
         linear(ctx, x, sum, out, {.residual = x});
         return device.down(x);
     };
     const std::vector<float> w = random_values(3 * c * c, 4);
     std::vector<float> whole;
     for (const float x : w) whole.push_back(std::round(20 * x));
-    const Matrix kRounded[] = {{device.up(w, Dtype::bf16, {3 * c, c})},
-                               {device.up(whole, Dtype::i8, {3 * c, c}),
-                                device.up(std::vector<float>(3 * c, 0.05f), Dtype::f32, {3 * c})}};
-    const Matrix kExact[] = {{device.up(w, Dtype::f32, {3 * c, c})},
-                             {device.up(w, Dtype::f16, {3 * c, c})},
-                             {device.up(w, Dtype::bf16, {3 * c, c}), {}, true}};
-    for (const Matrix& qkv : kRounded) {
-        EXPECT_EQ(attended(qkv, true, true), attended(qkv, false, true));
-        EXPECT_NE(attended(qkv, true, true), attended(qkv, false, false));
-    }
-    for (const Matrix& qkv : kExact)
-        EXPECT_EQ(attended(qkv, true, false), attended(qkv, false, false));
+    const std::pair<Matrix, int> kCases[] = {
+        {{device.up(w, Dtype::bf16, {3 * c, c})}, 16},
+        {{device.up(whole, Dtype::i8, {3 * c, c}),
+          device.up(std::vector<float>(3 * c, 0.05f), Dtype::f32, {3 * c})},
+         8},
+        {{device.up(w, Dtype::f32, {3 * c, c})}, 32},
+        {{device.up(w, Dtype::f16, {3 * c, c})}, 32},
+        {{device.up(w, Dtype::bf16, {3 * c, c}), {}, true}, 32}};
+    for (const auto& [qkv, bits] : kCases)
+        for (const int other : {8, 16, 32})
+            EXPECT_EQ(attended(qkv, true, 0) == attended(qkv, false, other), other == bits);
 }
 
 }  // namespace

@@ -231,7 +231,7 @@ const IntegerAttention* integers_for(const Problem& p) {
     const AttentionOptions& o = p.options;
     const bool is_plain = !o.causal && o.window == 0 && o.soft_cap == 0 && !o.sinks;
     const bool in_place = p.dtype == Dtype::f32 && !p.copies_rows();
-    return o.integers && is_plain && in_place ? cpu_kernels().integer_attention : nullptr;
+    return o.bits < 32 && is_plain && in_place ? cpu_kernels().integer_attention : nullptr;
 }
 
 void tasks_in_integers(Context& ctx, const Problem& p, const std::vector<Task>& tasks,
@@ -255,7 +255,8 @@ void tasks_in_integers(Context& ctx, const Problem& p, const std::vector<Task>& 
                      .queries = tasks[i].end - begin,
                      .keys_count = p.length[b],
                      .head = p.head,
-                     .scale = p.options.scale},
+                     .scale = p.options.scale,
+                     .bits = p.options.bits},
                     scratch + omp_get_thread_num() * each);
     }
 }

@@ -17,9 +17,9 @@ using I = __m512i;
 constexpr int kLanes = 16;
 constexpr int kVectors = 4;
 constexpr int64_t kPanel = kLanes * kVectors;
-constexpr int64_t kPair = kPanel * 2;  // integers of a panel's pair of rows
+constexpr int64_t kStep = kPanel * 4;  // bytes of a panel: four of each column
 constexpr int kTileRows = 6;           // 24 of 32 registers hold sums
-constexpr int64_t kBlock = 24;         // queries at a time: their scores stay in the second cache
+constexpr int64_t kBlock = 12;         // queries at a time: their scores stay in the second cache
 constexpr int64_t kChain = 128;        // keys whose products are summed exactly
 constexpr float kScores = 1 << 30;     // the largest: differences fit 32 bits
 constexpr int32_t kWeights = INT16_MAX, kValues = 511;
@@ -46,20 +46,59 @@ float largest_of(const float* x, int64_t n) {
     return _mm512_reduce_max_ps(most);
 }
 
-// to[0 .. round_up(n, 16)) = from * factor, rounded, then zeros.
-void round_row(int16_t* to, const float* from, int64_t n, float factor) {
+// How queries and keys are rounded: four bytes of one are multiplied by four of the other.
+struct Shorts {
+    using Value = int16_t;
+    static constexpr float kRange = INT16_MAX;
+    static constexpr int32_t kOffset = 0;  // of the queries
+    static void store(std::byte* to, I values) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi32_epi16(values));
+    }
+    static I dot(I sums, I columns, I factors) {
+        return _mm512_dpwssd_epi32(sums, columns, factors);
+    }
+};
+// The instruction takes one factor without a sign: queries + 128, and sums begin at -128 times the
+// key's.
+struct Bytes {
+    using Value = int8_t;
+    static constexpr float kRange = INT8_MAX;
+    static constexpr int32_t kOffset = 128;
+    static void store(std::byte* to, I values) {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(values));
+    }
+    static I dot(I sums, I columns, I factors) {
+        return _mm512_dpbusd_epi32(sums, factors, columns);
+    }
+};
+
+// The largest integer of queries and keys.
+template <class Keys>
+float range_of(int64_t head) {
+    return std::min(Keys::kRange, std::floor(std::sqrt(kScores / static_cast<float>(head))));
+}
+
+// to[0 .. round_up(n, 16)) = from * factor, rounded, then zeros, all plus `offset`; returns the sum
+// without it.
+template <class Keys>
+int32_t round_row(std::byte* to, const float* from, int64_t n, float factor, int32_t offset) {
+    I total = _mm512_setzero_si512();
     for (int64_t i = 0; i < n; i += kLanes) {
         const F x = _mm512_maskz_loadu_ps(first_lanes(n - i), from + i);
         const I rounded = _mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(factor)));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), _mm512_cvtepi32_epi16(rounded));
+        total = _mm512_add_epi32(total, rounded);
+        Keys::store(to + i * int64_t{sizeof(typename Keys::Value)},
+                    _mm512_add_epi32(rounded, _mm512_set1_epi32(offset)));
     }
+    return _mm512_reduce_add_epi32(total);
 }
 
-// Room for one head's operands. Rows of 16-bit integers are `width` long.
+// Room for one head's operands. Rows of queries and keys are `width` long.
 struct Scratch {
     int64_t keys, width, channels;  // rounded up
     int64_t bytes = 0;
-    int16_t *packed_keys = nullptr, *packed_values = nullptr, *q = nullptr, *row = nullptr;
+    std::byte *packed_keys = nullptr, *packed_values = nullptr, *q = nullptr, *row = nullptr;
+    int32_t* first_scores = nullptr;  // (keys): what a key's sums begin with
     int32_t* scores = nullptr;  // (kBlock, keys); a row's weights take the place of its scores
     float *sums = nullptr, *value_scales = nullptr;
 
@@ -72,27 +111,38 @@ struct Scratch {
                 to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(memory + bytes);
             bytes += round_up(count * static_cast<int64_t>(sizeof *to), 64);
         };
-        take(packed_keys, keys * width);
-        take(packed_values, keys * channels);
-        take(q, kBlock * width);
-        take(row, width);
+        take(packed_keys, keys * width * 2);
+        take(packed_values, keys * channels * 2);
+        take(q, kBlock * width * 2);
+        take(row, width * 2);
+        take(first_scores, keys);
         take(scores, kBlock * keys);
         take(sums, kBlock * channels);
         take(value_scales, channels);
     }
+    template <class Keys>
+    int64_t row_bytes() const {
+        return width * int64_t{sizeof(typename Keys::Value)};
+    }
 };
 
-// Panels of kPanel keys: packed[panel][pair of channels][key][2]. Returns the keys' scale.
-float pack_keys(const Scratch& to, const HeadInputs& in, float range) {
+// Panels of kPanel keys: packed[panel][four bytes of a row][key]. Returns the keys' scale.
+template <class Keys>
+float pack_keys(const Scratch& to, const HeadInputs& in) {
     float scale;
     const float largest = largest_of(in.keys, in.keys_count * in.head);
-    const float factor = factor_of(largest, range, scale);
+    const float factor = factor_of(largest, range_of<Keys>(in.head), scale);
+    const int64_t row_bytes = to.row_bytes<Keys>();
     for (int64_t j = 0; j < to.keys; ++j) {
-        if (j < in.keys_count) round_row(to.row, in.keys + j * in.head, in.head, factor);
-        if (j == in.keys_count) std::fill_n(to.row, to.width, int16_t{0});
-        int16_t* place = to.packed_keys + j / kPanel * kPanel * to.width + j % kPanel * 2;
-        for (int64_t d = 0; d < to.width; d += 2, place += kPair)
-            std::memcpy(place, to.row + d, 2 * sizeof *place);
+        int32_t total = 0;
+        if (j < in.keys_count)
+            total = round_row<Keys>(to.row, in.keys + j * in.head, in.head, factor, 0);
+        else
+            std::fill_n(to.row, row_bytes, std::byte{0});
+        to.first_scores[j] = -Keys::kOffset * total;
+        std::byte* place = to.packed_keys + j / kPanel * kPanel * row_bytes + j % kPanel * 4;
+        for (int64_t d = 0; d < row_bytes; d += 4, place += kStep)
+            std::memcpy(place, to.row + d, 4);
     }
     return scale;
 }
@@ -114,41 +164,42 @@ void pack_values(const Scratch& to, const HeadInputs& in) {
         const auto rounded = [&](int64_t j) {
             return _mm512_cvtps_epi32(_mm512_mul_ps(load(j), factor));
         };
-        int16_t* place = to.packed_values + d / kPanel * kPanel * to.keys + d % kPanel * 2;
-        for (int64_t j = 0; j < to.keys; j += 2, place += kPair) {
+        std::byte* place = to.packed_values + (d / kPanel * kPanel * to.keys * 2 + d % kPanel * 4);
+        for (int64_t j = 0; j < to.keys; j += 2, place += kStep) {
             const I low = _mm512_and_si512(rounded(j), _mm512_set1_epi32(0xffff));
             _mm512_store_si512(place, _mm512_or_si512(low, _mm512_slli_epi32(rounded(j + 1), 16)));
         }
     }
 }
 
-I two_values(const int16_t* from) {
-    int32_t both;
-    std::memcpy(&both, from, sizeof both);
-    return _mm512_set1_epi32(both);
+I four_bytes(const std::byte* from) {
+    int32_t all;
+    std::memcpy(&all, from, sizeof all);
+    return _mm512_set1_epi32(all);
 }
 
-// The products of T rows of a, lda integers apart, with `pairs` pairs of a panel: store(t, column,
-// sums) for each vector of them. Inlined, or without the asm, g++ 12 moves every sum to another
-// register or to memory in each step: 1.5 to 2 times as long.
-template <int T, class Store>
-[[gnu::noinline]] void multiply(const int16_t* a, int64_t lda, const int16_t* panel, int64_t pairs,
-                                Store store) {
+// first (kPanel) plus the products of T rows of a, lda bytes apart, with `steps` times four bytes
+// of a panel's columns: store(t, column, sums) for each vector of them. Inlined, or without the
+// asm, g++ 12 moves every sum to another register or to memory in each step: 1.5 to 2 times as
+// long.
+template <class Type, int T, class Store>
+[[gnu::noinline]] void multiply(const std::byte* a, int64_t lda, const std::byte* panel,
+                                int64_t steps, const int32_t* first, Store store) {
     I totals[T][kVectors];
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t)
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) totals[t][v] = _mm512_setzero_si512();
-    for (int64_t p = 0; p < pairs; ++p, panel += kPair) {
+        for (int v = 0; v < kVectors; ++v) totals[t][v] = _mm512_load_si512(first + v * kLanes);
+    for (int64_t i = 0; i < steps; ++i, panel += kStep) {
         I columns[kVectors];
 #pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) columns[v] = _mm512_load_si512(panel + v * kLanes * 2);
+        for (int v = 0; v < kVectors; ++v) columns[v] = _mm512_load_si512(panel + v * kLanes * 4);
 #pragma GCC unroll 8
         for (int t = 0; t < T; ++t) {
-            const I factors = two_values(a + t * lda + 2 * p);
+            const I factors = four_bytes(a + t * lda + 4 * i);
 #pragma GCC unroll 4
             for (int v = 0; v < kVectors; ++v) {
-                totals[t][v] = _mm512_dpwssd_epi32(totals[t][v], columns[v], factors);
+                totals[t][v] = Type::dot(totals[t][v], columns[v], factors);
                 asm("" : "+v"(totals[t][v]));
             }
         }
@@ -171,15 +222,18 @@ void in_tiles(int64_t rows, const Tile& tile) {
     in_tiles(rows, tile, std::make_integer_sequence<int, kTileRows - 1>());
 }
 
+template <class Keys>
 void multiply_keys(const Scratch& of, int64_t rows) {
+    const int64_t row_bytes = of.row_bytes<Keys>();
     for (int64_t n = 0; n < of.keys; n += kPanel)
         in_tiles(rows, [&](auto tile, int64_t r) {
             constexpr int T = decltype(tile)::value;
             int32_t* to = of.scores + r * of.keys + n;
-            multiply<T>(of.q + r * of.width, of.width, of.packed_keys + n * of.width, of.width / 2,
-                        [to, ld = of.keys](int t, int column, I sums) {
-                            _mm512_store_si512(to + t * ld + column, sums);
-                        });
+            multiply<Keys, T>(of.q + r * row_bytes, row_bytes, of.packed_keys + n * row_bytes,
+                              row_bytes / 4, of.first_scores + n,
+                              [to, ld = of.keys](int t, int column, I sums) {
+                                  _mm512_store_si512(to + t * ld + column, sums);
+                              });
         });
 }
 
@@ -218,42 +272,46 @@ float weigh(int32_t* scores, int64_t n, int64_t padded, float scale) {
     return _mm512_reduce_add_ps(_mm512_cvtepi32_ps(total));
 }
 
+alignas(64) constexpr int32_t kZeros[kPanel] = {};
+
 // sums (rows, channels) = the weighted values, in chains of kChain keys.
 void multiply_values(const Scratch& of, int64_t rows) {
-    const auto* weights = reinterpret_cast<const int16_t*>(of.scores);
+    const auto* weights = reinterpret_cast<const std::byte*>(of.scores);
+    const int64_t row_bytes = of.keys * int64_t{sizeof *of.scores};
     for (int64_t n = 0; n < of.channels; n += kPanel)
         in_tiles(rows, [&](auto tile, int64_t r) {
             constexpr int T = decltype(tile)::value;
+            float* to = of.sums + r * of.channels + n;
             for (int64_t k = 0; k < of.keys; k += kChain) {
-                float* to = of.sums + r * of.channels + n;
                 const __mmask16 before = k > 0 ? 0xffff : 0;
-                multiply<T>(weights + r * 2 * of.keys + k, 2 * of.keys,
-                            of.packed_values + n * of.keys + k * kPanel,
-                            std::min(kChain, of.keys - k) / 2,
-                            [to, before, ld = of.channels](int t, int column, I sums) {
-                                float* at = to + t * ld + column;
-                                const F old = _mm512_maskz_load_ps(before, at);
-                                _mm512_store_ps(at, _mm512_add_ps(old, _mm512_cvtepi32_ps(sums)));
-                            });
+                multiply<Shorts, T>(weights + r * row_bytes + k * 2, row_bytes,
+                                    of.packed_values + (n * of.keys + k * kPanel) * 2,
+                                    std::min(kChain, of.keys - k) / 2, kZeros,
+                                    [to, before, ld = of.channels](int t, int column, I sums) {
+                                        float* at = to + t * ld + column;
+                                        const F old = _mm512_maskz_load_ps(before, at);
+                                        _mm512_store_ps(
+                                            at, _mm512_add_ps(old, _mm512_cvtepi32_ps(sums)));
+                                    });
             }
         });
 }
 
-void attend(const HeadInputs& in, std::byte* memory) {
-    const Scratch scratch(in.keys_count, in.head, memory);
-    const auto range =
-        std::min(32767.0f, std::floor(std::sqrt(kScores / static_cast<float>(in.head))));
-    const float key_scale = pack_keys(scratch, in, range);
+template <class Keys>
+void attend_with(const HeadInputs& in, const Scratch& scratch) {
+    const float key_scale = pack_keys<Keys>(scratch, in);
     pack_values(scratch, in);
     for (int64_t begin = 0; begin < in.queries; begin += kBlock) {
         const int64_t rows = std::min(kBlock, in.queries - begin);
         float scales[kBlock];
         for (int64_t r = 0; r < rows; ++r) {
             const float* q = in.q + (begin + r) * in.q_stride;
+            const float range = range_of<Keys>(in.head);
             const float factor = factor_of(largest_of(q, in.head), range, scales[r]);
-            round_row(scratch.q + r * scratch.width, q, in.head, factor);
+            round_row<Keys>(scratch.q + r * scratch.row_bytes<Keys>(), q, in.head, factor,
+                            Keys::kOffset);
         }
-        multiply_keys(scratch, rows);
+        multiply_keys<Keys>(scratch, rows);
         for (int64_t r = 0; r < rows; ++r)
             scales[r] = weigh(scratch.scores + r * scratch.keys, in.keys_count, scratch.keys,
                               in.scale * key_scale * scales[r]);
@@ -268,6 +326,12 @@ void attend(const HeadInputs& in, std::byte* memory) {
             }
         }
     }
+}
+
+void attend(const HeadInputs& in, std::byte* memory) {
+    const Scratch scratch(in.keys_count, in.head, memory);
+    if (in.bits == 8) return attend_with<Bytes>(in, scratch);
+    attend_with<Shorts>(in, scratch);
 }
 
 int64_t scratch_bytes(int64_t keys_count, int64_t head) {

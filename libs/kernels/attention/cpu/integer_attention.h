@@ -1,5 +1,5 @@
-// Attention of many queries in integers of 16 bits, by VNNI instructions: as many products per
-// instruction as in bf16, with more bits.
+// Attention of many queries in integers, by VNNI instructions: those of 16 bits have as many
+// products per instruction as bf16, and more bits; those of 8 bits have twice as many.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@ struct HeadInputs {
     int64_t out_stride, q_stride;  // in values
     int64_t queries, keys_count, head;
     float scale;
+    int bits;  // of queries and keys: 16 or 8
 };
 
 // Queries are rounded by their largest value, keys by the head's, to as many bits as their sums
