@@ -15,6 +15,9 @@ extern const IntegerAttention kVnniAttention;
 extern const TileKernels kAmxTiles;
 bool may_use_tiles();
 #endif
+#ifdef HARK_ARM64
+extern const CpuKernels kNeonKernels;
+#endif
 
 namespace {
 
@@ -47,6 +50,9 @@ const std::vector<CpuKernels>& supported() {
                 found.back().tiles = &kAmxTiles;
             }
         }
+#endif
+#ifdef HARK_ARM64
+        found.push_back(kNeonKernels);
 #endif
         return found;
     }();

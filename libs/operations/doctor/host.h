@@ -14,7 +14,7 @@ namespace hark::doctor {
 struct CpuReading {
     std::string architecture;         // "x86_64"
     std::string model;                // "AMD EPYC 7763"; empty: not told
-    std::string kernels;              // of CpuKernels: "plain", "avx2", "avx512", "avx512_vnni"
+    std::string kernels;              // of CpuKernels: "plain", "avx2", "avx512", "neon"
     int online = 0;                   // cores of the machine
     int affinity = 0;                 // of those, the cores that this process may use
     std::optional<int> quota;         // cores of the cgroup's CPU quota, rounded up
