@@ -1,11 +1,12 @@
 #include "hub/http_address.h"
 
-#include <arpa/inet.h>
 #include <curl/curl.h>
 
 #include <algorithm>
 #include <cctype>
 #include <memory>
+
+#include "core/machine/loopback.h"
 
 namespace hark::models {
 namespace {
@@ -25,12 +26,6 @@ std::string part_of(CURLU* url, CURLUPart part) {
     std::string copy = text;
     curl_free(text);
     return lower(copy);
-}
-
-bool is_loopback(const std::string& host) {
-    in_addr four{};
-    if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
-    return host == "localhost" || host == "[::1]";
 }
 
 }  // namespace

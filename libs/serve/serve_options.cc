@@ -1,5 +1,6 @@
 #include "serve/serve_options.h"
 
+#include "core/machine/loopback.h"
 #include "gpt/answers/batch_options.h"
 #include "serve/web/paths.h"
 
@@ -122,9 +123,7 @@ void ServeOptions::take_passed() {
 }
 
 bool ServeOptions::is_open() const {
-    const bool is_loopback =
-        web.host.starts_with("127.") || web.host == "localhost" || web.host == "::1";
-    return api_keys.empty() && web.socket.empty() && !is_loopback;
+    return api_keys.empty() && web.socket.empty() && !is_loopback(web.host);
 }
 
 WebServerOptions ServeOptions::web_options() const {

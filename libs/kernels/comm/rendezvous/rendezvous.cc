@@ -11,6 +11,7 @@
 #include "core/cli/version.h"
 #include "core/error.h"
 #include "core/files/files.h"
+#include "core/machine/loopback.h"
 #include "core/sandbox/privacy.h"
 #include "kernels/comm/rendezvous/acceptor.h"
 #include "kernels/comm/rendezvous/peer_list.h"
@@ -67,10 +68,6 @@ std::string random_token() {
         token += kDigits[byte & 15];
     }
     return token;
-}
-
-bool is_loopback(const std::string& host) {
-    return host.starts_with("127.") || host == "::1" || host.ends_with("localhost");
 }
 
 class Rendezvous {
