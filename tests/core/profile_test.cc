@@ -222,6 +222,20 @@ TEST_F(ProfileTest, MetricsAreThoseOfTheRun) {
     EXPECT_NE(text.find("\nhark_last_success_timestamp_seconds{"), std::string::npos);
 }
 
+TEST_F(ProfileTest, MetricsOfAFailedRunAreWhatIsKnown) {
+    console.metrics = folder.path() / "m.prom";
+    try {
+        MeasuredRun run("tool", console);
+        count_recording(true, 5);
+        throw Error("wrong");
+    } catch (const Error&) {
+    }
+    const std::string text = test::read_text(console.metrics);
+    EXPECT_NE(text.find(",state=\"failed\"} "), std::string::npos) << text;
+    EXPECT_NE(text.find("hark_run_duration_seconds{"), std::string::npos) << text;
+    EXPECT_EQ(text.find("last_success"), std::string::npos) << text;
+}
+
 TEST(FlowId, TellsSourcesAndChannelsApart) {
     EXPECT_EQ(flow_id("a", "0"), flow_id("a", "0"));
     EXPECT_NE(flow_id("a", "0"), flow_id("a", "1"));

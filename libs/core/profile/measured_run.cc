@@ -76,21 +76,27 @@ MeasuredRun::MeasuredRun(const char* tool, Console& console)
 }
 
 MeasuredRun::~MeasuredRun() {
+    if (metrics_ >= 0 && !has_finished_ && !console_.silent) try {
+            flush_profile();
+            write_metrics(true);
+        } catch (const Error&) {  // the run's own error is told
+        }
     detail::measures = false;
     if (metrics_ >= 0) ::close(metrics_);
 }
 
 void MeasuredRun::finish() {
-    const double seconds = static_cast<double>(monotonic_ns() - began_) / 1e9;
+    has_finished_ = true;
     flush_profile();  // a GPU's spans
     if (file_) file_->finish();
     if (console_.silent) return;  // another process of the run says it
-    if (console_.stats) write_tables(seconds);
-    if (!console_.metrics.empty()) write_metrics(metrics_text(tool_, seconds, console_.failed()));
+    if (console_.stats) write_tables(seconds());
+    if (!console_.metrics.empty()) write_metrics(console_.failed());
 }
 
 // By a rename. Nobody renames files in the sandbox: there the open file gets the text at once.
-void MeasuredRun::write_metrics(const std::string& text) const {
+void MeasuredRun::write_metrics(bool has_failed) const {
+    const std::string text = metrics_text(tool_, seconds(), has_failed);
     if (!is_sandboxed()) return write_file(console_.metrics, text);
     const bool all = ::ftruncate(metrics_, 0) == 0 &&
                      ::pwrite(metrics_, text.data(), text.size(), 0) == std::ssize(text);

@@ -21,7 +21,8 @@ class MeasuredRun {
   public:
     // Throws Error if a file cannot be written.
     MeasuredRun(const char* tool, Console& console);
-    // Writes what is left of the profile, and ends the measuring.
+    // Writes what is left of the profile and, of a run that has failed, the metrics. Ends the
+    // measuring.
     ~MeasuredRun();
     MeasuredRun(const MeasuredRun&) = delete;
     MeasuredRun& operator=(const MeasuredRun&) = delete;
@@ -32,13 +33,15 @@ class MeasuredRun {
 
   private:
     void write_tables(double seconds) const;
-    void write_metrics(const std::string& text) const;
+    double seconds() const { return static_cast<double>(monotonic_ns() - began_) / 1e9; }
+    void write_metrics(bool has_failed) const;
 
     std::string tool_;
     Console& console_;
     int64_t began_;
     std::optional<ProfileFile> file_;
     int metrics_ = -1;  // the file as it was before the run
+    bool has_finished_ = false;
 };
 
 }  // namespace hark
