@@ -3,6 +3,10 @@
 # source packages, with em++: FOLDER/include and FOLDER/lib. Does nothing if they are there. apt must know
 # where the sources of trixie and bookworm are (deb-src). Headers of Boost and of nlohmann-json are the system's.
 set -euo pipefail
+case "${1:-}" in
+    -h | --help) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" && exit ;;
+    "" | -*) echo "libraries.sh: expected a folder; try wasm/libraries.sh --help" >&2 && exit 2 ;;
+esac
 folder="$(realpath -m -- "$1")"
 [ ! -e "$folder/made" ] || exit 0
 rm -rf "$folder"

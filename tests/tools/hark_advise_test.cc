@@ -132,6 +132,8 @@ TEST_F(Advise, MeasuresAndProves) {
 
 TEST_F(Advise, WrongUses) {
     expect_fails_without_output(advise(""), 2, "--model is required");
+    expect_fails_without_output(advise("-m tiny --gpu ''"), 2, "--gpu");
+    EXPECT_EQ(advise("-m tiny --gpu H100").out, advise("-m tiny --gpu h100").out);
     expect_fails_without_output(
         advise("-m tiny --gpu h1000"), 2,
         "unknown GPU 'h1000'; did you mean 'h100'?; known are a10, a100-40");

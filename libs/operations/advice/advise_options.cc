@@ -35,7 +35,7 @@ void AdviseOptions::flags(Flags& flags) {
             "Of published models that are not installed (large-v3, gpt2, llama-3.1-8b) the shape "
             "is "
             "known.");
-    flags.add("gpu", gpu, "NAME GPU to predict for instead of this machine")
+    flags.add_name("gpu", gpu, "NAME GPU to predict for instead of this machine")
         .suggests(gpu_names())
         .essential()
         .details(

@@ -1,6 +1,7 @@
 #include "operations/advice/machine.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 
 #include "kernels/runtime/backend.h"
@@ -46,8 +47,13 @@ double Machine::tflops(Arithmetic arithmetic) const {
 }
 
 const KnownGpu* find_named_gpu(std::string_view name) {
-    for (const KnownGpu& gpu : known_gpus())
-        if (gpu.name == name) return &gpu;
+    const auto same = [](char a, char b) {
+        return std::tolower(static_cast<unsigned char>(a)) == b;
+    };
+    for (const KnownGpu& gpu : known_gpus()) {
+        const std::string_view known = gpu.name;
+        if (std::equal(name.begin(), name.end(), known.begin(), known.end(), same)) return &gpu;
+    }
     return nullptr;
 }
 

@@ -30,7 +30,7 @@ struct Machine {
     double tflops(Arithmetic arithmetic) const;
 };
 
-// The GPU of this name in gpus.def, "h100-pcie"; nullptr if there is none.
+// The GPU of this name in gpus.def, "h100-pcie", in capitals or not; nullptr if there is none.
 const KnownGpu* find_named_gpu(std::string_view name);
 std::vector<std::string> gpu_names();
 

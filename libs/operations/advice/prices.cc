@@ -79,9 +79,10 @@ Prices parse_prices(const std::string& text, const std::string& where) {
             if (name.empty() || count == 0) continue;
             dollars /= count;
         }
-        require(find_named_gpu(name) != nullptr, where, ":", number, ": unknown GPU '", name, "'",
+        const KnownGpu* const gpu = find_named_gpu(name);
+        require(gpu != nullptr, where, ":", number, ": unknown GPU '", name, "'",
                 did_you_mean(name, gpu_names()));
-        double& known = prices.dollars[name];
+        double& known = prices.dollars[gpu->name];
         known = known > 0 ? std::min(known, dollars) : dollars;
     }
     require(!prices.dollars.empty(), where, ": no prices; expected lines such as 'h100 4.29'");

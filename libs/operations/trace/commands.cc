@@ -31,7 +31,10 @@ void run_summary(const TraceOptions& options, Console& console) {
     options.check();
     const TraceFiles files(options.files);
     ByteWriter out(STDOUT_FILENO, "stdout");
-    out.write(summary_text(sum_up(files, console)));
+    const TraceSums sums = sum_up(files, console);
+    require(!sums.tools.empty() || !sums.gpus.empty(), options.files.front(),
+            ": no spans; expected what --profile writes");
+    out.write(summary_text(sums));
     out.flush();
 }
 
