@@ -6,6 +6,8 @@
 namespace hark::test {
 namespace {
 
+using nlohmann::json;
+
 class GptChat : public testing::Test {
   protected:
     static void SetUpTestSuite() { write_tiny_qwen2(folder().path() / "tiny"); }
@@ -52,6 +54,49 @@ TEST_F(GptChat, KeysOfALineKeepTheirOrder) {
     EXPECT_EQ(shown({"--chat-template", file, "--input-format", "jsonl"},
                     concat(R"({"tools": )", tools, R"(, "messages": [)", message, "]}\n")),
               message + tools + "\n");
+}
+
+// A model that can only call the tool; then the tool's result, and the answer to that.
+TEST_F(GptChat, AToolIsCalledAndItsResultIsAnswered) {
+    const auto calls = folder().path() / "calls";
+    json config = json::parse(kTinyConfig);
+    config["eos_token_id"] = 2;  // 1 is a quotation mark, which JSON needs
+    write_tiny_model(calls, config.dump(), "qwen2");
+    write_text(calls / "chat_template.jinja",
+               "{% if tools %}{{ tools[0].function.name }}\n{% endif %}{% for m in messages %}"
+               "{{ m.role }}:{% if m.tool_calls %}{{ m.tool_calls[0].function | tojson }}"
+               "{% else %}{{ m.content }}{% endif %}\n{% endfor %}");
+    const auto answer = [&](const json& line, std::vector<std::string> more) {
+        more.insert(more.begin(), {"--model", calls.string(), "--threads", "1", "--chat",
+                                   "--input-format", "jsonl", "--temperature", "0"});
+        const ProcessResult result = run_tool("gpt-generate", more, line.dump() + "\n");
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return result.out;
+    };
+    const json call = {{"name", "weather"}, {"parameters", {{"city", "Rome"}}}};
+    json line = {{"messages", {{{"role", "user"}, {"content", "How warm is it?"}}}},
+                 {"tools", {{{"type", "function"}, {"function", {{"name", "weather"}}}}}},
+                 {"response_format",
+                  {{"type", "json_schema"}, {"json_schema", {{"schema", {{"const", call}}}}}}}};
+    const json called = json::parse(answer(line, {"--format", "jsonl", "--max-tokens", "60"}));
+    EXPECT_EQ(called["finish_reason"], "tool_calls");
+    EXPECT_EQ(called["text"], "");
+    ASSERT_EQ(called["tool_calls"].size(), 1u) << called;
+    const json& made = called["tool_calls"][0];
+    EXPECT_EQ(made["function"]["name"], "weather");
+    EXPECT_EQ(json::parse(made["function"]["arguments"].get<std::string>()), call["parameters"]);
+
+    line.erase("response_format");
+    line["messages"].push_back({{"role", "assistant"}, {"tool_calls", called["tool_calls"]}});
+    line["messages"].push_back(
+        {{"role", "tool"}, {"tool_call_id", made["id"]}, {"content", "21 degrees"}});
+    const std::string prompt = answer(line, {"--show-prompt"});
+    expect_contains(prompt, "weather\nuser:How warm is it?assistant:{");
+    expect_contains(prompt, "Rome");
+    expect_contains(prompt, "tool:21 degrees");
+    const json answered = json::parse(answer(line, {"--format", "jsonl", "--max-tokens", "5"}));
+    EXPECT_FALSE(answered.contains("error")) << answered;
+    EXPECT_EQ(answered["completion_tokens"], 5);
 }
 
 // As apply_chat_template(messages, documents=...) has them: without them the variable is None.

@@ -238,6 +238,24 @@ TEST(HarkServe, ReasoningAndCallsAreApart) {
     EXPECT_EQ(required["finish_reason"], "tool_calls");
     EXPECT_EQ(required["message"]["tool_calls"][0]["function"],
               json({{"name", "f"}, {"arguments", "{}"}}));
+    // One of two, whose arguments have a schema.
+    const json city = {{"type", "object"},
+                       {"properties", {{"city", {{"enum", {"Rome", "Oslo"}}}}}},
+                       {"required", {"city"}},
+                       {"additionalProperties", false}};
+    json two = tools;
+    two.push_back(
+        {{"type", "function"}, {"function", {{"name", "weather"}, {"parameters", city}}}});
+    const json weather = {{"type", "function"}, {"function", {{"name", "weather"}}}};
+    const auto [named, named_parts] = answer(
+        chat("Call",
+             {{"model", "calls"}, {"tools", two}, {"tool_choice", weather}, {"max_tokens", 60}}));
+    EXPECT_EQ(named["finish_reason"], "tool_calls");
+    const json chosen = named["message"]["tool_calls"][0]["function"];
+    EXPECT_EQ(chosen["name"], "weather");
+    const json where = json::parse(chosen["arguments"].get<std::string>());
+    EXPECT_TRUE(where == json({{"city", "Rome"}}) || where == json({{"city", "Oslo"}})) << where;
+    EXPECT_EQ(named_parts["tool_calls"][0]["function"], chosen);
     // A template that knows no tools.
     expect_refused(tiny().server().post("/v1/chat/completions", chat("Hi", {{"tools", tools}})),
                    400, "takes no tools");
