@@ -93,6 +93,37 @@ TEST_F(Passes, BeginTextsThatHaveOneRowToCompute) {
     }
 }
 
+// Guesses share the rows of a pass among the texts.
+TEST_F(Passes, GuessFewerTokensTheMoreTextsThereAre) {
+    Scheduler scheduler(cache_, {.max_sequences = kSequences,
+                                 .prompt_rows = 200,
+                                 .step_rows = 32,
+                                 .draft_tokens = 5,
+                                 .draft_rows = 12});
+    constexpr int32_t kPeriod = 10;  // of the texts, so that there is a guess at each place
+    const auto rows = [&] {
+        std::vector<int64_t> rows;
+        for (const PassPiece& piece : scheduler.next()) {
+            BatchSequence& sequence = *piece.sequence;
+            rows.push_back(piece.rows());
+            --sequence.in_flight;
+            sequence.drafts.clear();
+            sequence.computed = std::ssize(sequence.tokens());
+            sequence.sampler.append(static_cast<int32_t>(sequence.tokens().size()) % kPeriod);
+        }
+        return rows;
+    };
+    TextRequest request;
+    for (int32_t i = 0; i < 3 * kPeriod; ++i) request.prompt.push_back(i % kPeriod);
+    request.max_tokens = 50;
+    std::deque<BatchSequence> texts;
+    for (const int64_t expected : {6, 6, 4, 3}) {
+        scheduler.add(texts.emplace_back(texts.size(), request));
+        EXPECT_EQ(rows(), std::vector<int64_t>{3 * kPeriod});
+        EXPECT_EQ(rows(), std::vector<int64_t>(texts.size(), expected));
+    }
+}
+
 TEST_F(Passes, TakeTurnsWithoutMixedRows) {
     Scheduler scheduler(cache_,
                         {.max_sequences = kSequences, .prompt_rows = 64, .step_rows = kSequences});
