@@ -67,6 +67,7 @@ curl http://127.0.0.1:8080/v1/chat/completions \
     -H 'Content-Type: application/json' \
     -d '{"model": "Qwen/Qwen2.5-1.5B-Instruct",
          "messages": [{"role": "user", "content": "Why is the sky blue?"}]}')",
+    .is_measured = true,
 };
 
 }  // namespace

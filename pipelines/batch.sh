@@ -123,6 +123,7 @@ lock() {
     # Absolute: awk takes a relative path that has = as an assignment.
     work="$(realpath -- "$(mktemp -d "$output/.hark/work.XXXXXX")")" || exit 1
     trap 'status=$?; end_watch; rm -rf "$work"; end_profile "$status"' EXIT
+    [ -z "$metrics" ] || refuse_other_file "$metrics" "# TYPE hark_"
     begin_profile
     metrics_dir="$work/metrics"
     mkdir "$metrics_dir" || exit 1

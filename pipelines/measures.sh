@@ -22,10 +22,10 @@ note_measure() {
     esac
 }
 
-# refuse_other_file FILE: ends the script if FILE is there and is no trace.
+# refuse_other_file FILE BEGINNING: ends the script if FILE is there and begins with something else.
 refuse_other_file() {
-    case "$(head -c 1 -- "$1" 2> /dev/null)" in
-        "" | "[") ;;
+    case "$(head -c ${#2} -- "$1" 2> /dev/null)" in
+        "" | "$2") ;;
         *) die "$1: there is another kind of file of that name; it is not overwritten" ;;
     esac
 }
@@ -46,7 +46,7 @@ begin_profile() {
     local parts file
     [ -n "$profile" ] || return 0
     profile_parts
-    for file in "$profile" "${parts[@]}"; do refuse_other_file "$file"; done
+    for file in "$profile" "${parts[@]}"; do refuse_other_file "$file" "["; done
     { : > "$profile"; } 2> /dev/null || die "$profile: cannot write"
     rm -f -- "${parts[@]}"
     has_profile=yes

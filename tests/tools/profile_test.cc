@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <set>
 
 #include "core/json/json.h"
 #include "core/profile/profile.h"
+#include "tools/hark_serve.h"
 #include "tools/pipelines.h"
 
 namespace hark::test {
@@ -188,6 +190,47 @@ TEST(Profile, OfABatchHasAllItsProcessesAndTheGpu) {
     const std::string metrics = read_text(p + "m.prom");
     expect_contains(metrics, "state=\"done\"} 2\n");
     expect_contains(metrics, "\nhark_gpu_energy_joules_total ");
+}
+
+TEST(Profile, OfABatchReplacesNoOtherFileByItsMetrics) {
+    Folder folder;
+    folder.copy("key.wav", "in/a.wav");
+    const std::string p = folder.path().string() + "/";
+    write_text(folder.path() / "notes", "my notes\n");
+    const ProcessResult run =
+        run_shell("'" + (source_dir() / "pipelines/batch.sh").string() + "' -o " + p + "out " + p +
+                  "in" + kDemoFlags + " --metrics " + p + "notes");
+    EXPECT_EQ(run.exit_code, 1);
+    expect_contains(run.err, "another kind of file");
+    EXPECT_EQ(read_text(p + "notes"), "my notes\n");
+    EXPECT_FALSE(fs::exists(p + "out/a.txt"));
+}
+
+// A row for each request that runs at the same time, and the stages of the models' threads.
+TEST(Profile, OfAServerHasItsRequests) {
+    const TemporaryDirectory folder;
+    const std::string file = (folder.path() / "trace").string();
+    {
+        Served server({"--model", kGptDemo, "--profile", file});
+        EXPECT_EQ(server.post("/v1/completions", completion("Once")).status, 200);
+        EXPECT_EQ(server.post("/v1/completions", completion("Twice")).status, 200);
+        EXPECT_EQ(server.get("/health").status, 200);
+        server.tool().signal(SIGTERM);
+        EXPECT_EQ(server.tool().wait(), 0) << server.tool().err();
+    }
+    const ProcessResult merged = run_tool("hark-trace", {"merge", file});
+    ASSERT_EQ(merged.exit_code, 0) << merged.err;
+    const Trace trace(merged.out);
+    expect_nesting(trace);
+    expect_names(trace, {"hark-serve.load", "hark-serve.wait.in", "hark-serve.wait.request",
+                         "hark-serve.tokenize", "hark-serve.prefill", "hark-serve.step"});
+    size_t requests = 0;
+    for (const auto& [thread, spans] : trace.spans)
+        for (const Span& span : spans) requests += span.name == "hark-serve.wait.request";
+    EXPECT_EQ(requests, 3u);
+    const ProcessResult summary = run_tool("hark-trace", {"summary", file});
+    EXPECT_EQ(summary.exit_code, 0) << summary.err;
+    expect_contains(summary.out, "\nbound by hark-serve: busy for ");
 }
 
 TEST(Profile, OfAKilledToolCanBeRead) {

@@ -81,7 +81,7 @@ class Engine {
     // Computes one pass, and returns its tokens: none of a pass that has parts of prompts alone, so
     // that texts can be added and ended while a long prompt is read. A text whose last token or
     // error has been returned has ended. If a pass fails, its texts end with the error, on a GPU
-    // those of the pass in flight too; other texts go on. Throws Error if the GPU is lost.
+    // those of the pass in flight too; other texts continue. Throws Error if the GPU is lost.
     std::vector<EngineToken> step();
     bool is_idle() const { return sequences_.empty(); }
     EngineCounts counts() const;

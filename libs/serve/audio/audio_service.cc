@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/profile/profile.h"
 #include "serve/audio/live_task.h"
 
 namespace hark::serve {
@@ -101,6 +102,7 @@ void AudioService::decode(const std::shared_ptr<AudioJob>& job) {
     BatchRecording recording;
     try {
         if (job->is_cancelled) throw WebError(500, "the client has left");
+        const ProfileSpan span("decode");
         recording.mel = model_.decode(*job);
     } catch (const std::exception& failure) {
         why = web_error_of(failure);

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/profile/profile.h"
+
 namespace hark::serve {
 
 AudioThread::AudioThread() : thread_([this] { run(); }) {}
@@ -61,6 +63,7 @@ void AudioThread::run() {
         }
         Entry* const entry = next();
         if (!entry) {
+            const ProfileSpan span("wait.in");
             std::unique_lock lock(mutex_);
             changed_.wait(lock, [&] { return is_closed_ || is_awake_ || !added_.empty(); });
             continue;

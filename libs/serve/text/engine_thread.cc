@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/profile/profile.h"
+
 namespace hark::serve {
 namespace {
 
@@ -62,12 +64,17 @@ void EngineThread::embed(std::vector<std::vector<int32_t>> texts, int64_t dimens
     });
 }
 
+std::optional<WorkQueue::Work> EngineThread::next_work(bool wait) {
+    const ProfileSpan span(wait ? "wait.in" : nullptr);
+    return queue_.take(wait);
+}
+
 void EngineThread::run() try {
     model_.use_on_this_thread();
     gpt::Engine& engine = model_.engine();
     while (true) {
         bool waits = engine.is_idle();
-        while (const auto work = queue_.take(std::exchange(waits, false))) (*work)();
+        while (const auto work = next_work(std::exchange(waits, false))) (*work)();
         if (queue_.is_closed()) return;
         for (gpt::EngineToken& token : engine.step()) take(std::move(token));
         model_.count_scratch();

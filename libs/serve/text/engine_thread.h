@@ -57,6 +57,7 @@ class EngineThread {
     };
 
     void run();
+    std::optional<WorkQueue::Work> next_work(bool wait);
     void begin(const std::shared_ptr<TextJob>& job);
     void score(const std::shared_ptr<TextJob>& job);
     void take(gpt::EngineToken token);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/profile/profile.h"
+
 namespace hark::serve {
 namespace {
 
@@ -92,6 +94,7 @@ void TextService::ask(std::shared_ptr<TextJob> job) {
 void TextService::prepare_job(const std::shared_ptr<TextJob>& job) {
     std::optional<WebError> why;
     try {
+        const ProfileSpan span("tokenize");
         if (!job->is_cancelled) make_plan(model_, *job);
     } catch (const std::exception& wrong) {
         why = web_error_of(wrong, 400);
@@ -147,6 +150,7 @@ void TextService::embed(std::vector<TextOrIds> texts, int64_t dimensions,
         std::vector<std::vector<int32_t>> ids;
         int64_t tokens = 0;
         try {
+            const ProfileSpan span("tokenize");
             for (const TextOrIds& one : texts) {
                 ids.push_back(tokens_to_embed(model_, one));
                 tokens += std::ssize(ids.back());

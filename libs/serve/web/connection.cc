@@ -29,7 +29,9 @@ constexpr size_t kWriteBytes = size_t{16} << 10, kMostPending = size_t{16} << 20
 // Counts a request that runs.
 class Running {
   public:
-    explicit Running(WebShared& shared) : shared_(shared) { ++shared_.running; }
+    explicit Running(WebShared& shared) : shared_(shared), span_(shared.profile_rows) {
+        ++shared_.running;
+    }
     ~Running() {
         if (--shared_.running == 0 && shared_.is_draining) shared_.on_idle();
     }
@@ -37,6 +39,7 @@ class Running {
 
   private:
     WebShared& shared_;
+    RequestSpan span_;
 };
 
 template <class Message>

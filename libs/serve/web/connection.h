@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "serve/web/request_span.h"
 #include "serve/web/web_server.h"
 
 namespace hark::serve {
@@ -23,6 +24,7 @@ struct WebShared {
     bool is_draining = false;
     int64_t running = 0;            // requests whose head has come and whose answer has not ended
     std::function<void()> on_idle;  // no request runs any more
+    RequestRows profile_rows;
 };
 
 // An answer between its handler and its connection.
