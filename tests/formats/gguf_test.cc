@@ -196,6 +196,8 @@ TEST_F(Gguf, BrokenFilesAreNamed) {
          [](GgufWriter& f) { f.describe("x", {1}, 0, UINT64_MAX - 2); }},
         {"tensor 'x': expected a ggml type of f32",
          [](GgufWriter& f) { f.tensor("x", {1}, 99, floats({1})); }},
+        {"mxfp4, found number 99", [](GgufWriter& f) { f.tensor("x", {1}, 99, floats({1})); }},
+        {"mxfp4, found iq2_xxs (16)", [](GgufWriter& f) { f.tensor("x", {256}, 16, ""); }},
         {"expected rows in whole blocks of 32, found q8_0 (2, 16)",
          [](GgufWriter& f) {
              f.tensor("x", {16, 2}, 8, "");
