@@ -220,7 +220,8 @@ TEST_P(SelfAttention, AgreesForEveryHeadSizeAndGroup) {
     expect_right({{0, 190, 449}, 8, 128, 4});
 }
 
-// A row that sees itself alone: its output is its value, whose gradient is the output's.
+// A row that sees itself alone: its output is its value, whose gradient is the output's. Backward
+// computes the probability again from scores that are rounded, unless their scale is a power of 2.
 TEST_P(SelfAttention, OfOneRowIsItsValue) {
     for (const int64_t head : {16, 64, 96, 128}) {
         const SelfAttentionShape shape = {{0, 1, 2}, 2, head};
@@ -232,7 +233,8 @@ TEST_P(SelfAttention, OfOneRowIsItsValue) {
                 const auto at = static_cast<size_t>(t * c + i);
                 const auto row = static_cast<size_t>(t * 3 * c + i), width = static_cast<size_t>(c);
                 EXPECT_EQ(found.out[at], in.qkv[row + 2 * width]);
-                EXPECT_EQ(found.dqkv[row + 2 * width], in.dout[at]);
+                const float rounded = head == 16 || head == 64 ? 0 : 1e-5f * std::abs(in.dout[at]);
+                EXPECT_NEAR(found.dqkv[row + 2 * width], in.dout[at], rounded);
                 // The difference of two sums of C products, of which one is rounded.
                 const double small = 4 * GetParam().tolerance * static_cast<double>(c);
                 EXPECT_NEAR(found.dqkv[row], 0, small);
