@@ -3,14 +3,20 @@
 # by QEMU, a static qemu-aarch64. This machine's other processes see nothing of it. Needs root, and Linux 6.7 or newer,
 # where a user namespace has its own binfmt_misc.
 set -euo pipefail
-own=/proc/$$/ns/user
 case "${HARK_EMULATED:-}" in
     "")
         [ "$(id -u)" = 0 ] || { echo "emulated.sh: needs root" >&2 && exit 1; }
+        HARK_EMULATED=waits unshare --user --mount --pid --fork "$0" "$@" <&0 &
+        child=$!
+        # Its child is process 1 of the new namespace, with which all others there end.
+        trap 'pkill -KILL -P "$child" || true' HUP INT TERM
+        until [ ! "/proc/$child/ns/user" -ef /proc/self/ns/user ]; do sleep 0.1; done
         # Every user and group of the new namespace is the one of the same number out here.
-        (while [ "$own" -ef /proc/self/ns/user ]; do sleep 0.1; done
-            for map in uid_map gid_map; do echo "0 0 4294967295" > "/proc/$$/$map"; done) &
-        HARK_EMULATED=waits exec unshare --user --mount --pid --fork --kill-child "$0" "$@"
+        for map in uid_map gid_map; do echo "0 0 4294967295" > "/proc/$child/$map"; done
+        status=0
+        wait "$child" || status=$?
+        while kill -0 "$child" 2> /dev/null; do status=0; wait "$child" || status=$?; done  # after a signal
+        exit "$status"
         ;;
     waits)
         until [ "$(id -g)" = 0 ]; do sleep 0.1; done
