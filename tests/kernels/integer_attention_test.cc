@@ -69,6 +69,28 @@ TEST_F(IntegerAttentionTest, TheLargestSumsFit) {
         }
 }
 
+// As in float32: NaN in a query spoils its row, in a key all rows, and in a value its
+// channel.
+TEST_F(IntegerAttentionTest, NanIsNotHidden) {
+    const AttentionCase c = {1, 1, 64, 100, {12}, {100}, false};
+    for (const float wrong : {NAN, INFINITY, -INFINITY})
+        for (const int bits : {16, 8}) {
+            Inputs in(c, Dtype::f32, 3);
+            in.q[5 * 64 + 9] = wrong;
+            std::vector<float> out = found(c, in, bits);
+            for (int64_t i = 0; i < 12 * 64; ++i)
+                EXPECT_EQ(std::isfinite(out[static_cast<size_t>(i)]), i / 64 != 5) << i;
+            in = Inputs(c, Dtype::f32, 3);
+            in.keys[40 * 64 + 9] = wrong;
+            for (const float x : found(c, in, bits)) EXPECT_TRUE(std::isnan(x));
+            in = Inputs(c, Dtype::f32, 3);
+            in.values[40 * 64 + 9] = wrong;
+            out = found(c, in, bits);
+            for (int64_t i = 0; i < 12 * 64; ++i)
+                EXPECT_EQ(std::isfinite(out[static_cast<size_t>(i)]), i % 64 != 9) << i;
+        }
+}
+
 TEST_F(IntegerAttentionTest, ZerosGiveTheMeanOfValues) {
     const AttentionCase c = {1, 1, 64, 10, {12}, {10}, false};
     Inputs in(c, Dtype::f32, 2);

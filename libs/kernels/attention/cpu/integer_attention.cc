@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -39,11 +40,16 @@ float factor_of(float largest, float range, float& scale) {
     return largest > 0 ? range / largest : 0;
 }
 
+// The larger of two magnitudes by their bits: NaN is larger than infinity.
+F larger(F a, F b) {
+    return _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+}
+
 float largest_of(const float* x, int64_t n) {
     F most = _mm512_setzero_ps();
     for (int64_t i = 0; i < n; i += kLanes)
-        most = _mm512_max_ps(most, magnitude(_mm512_maskz_loadu_ps(first_lanes(n - i), x + i)));
-    return _mm512_reduce_max_ps(most);
+        most = larger(most, magnitude(_mm512_maskz_loadu_ps(first_lanes(n - i), x + i)));
+    return std::bit_cast<float>(_mm512_reduce_max_epu32(_mm512_castps_si512(most)));
 }
 
 // How queries and keys are rounded: four bytes of one are multiplied by four of the other.
@@ -156,7 +162,7 @@ void pack_values(const Scratch& to, const HeadInputs& in) {
                                      : _mm512_setzero_ps();
         };
         F most = _mm512_setzero_ps();
-        for (int64_t j = 0; j < in.keys_count; ++j) most = _mm512_max_ps(most, magnitude(load(j)));
+        for (int64_t j = 0; j < in.keys_count; ++j) most = larger(most, magnitude(load(j)));
         const F range = _mm512_set1_ps(kValues);
         const __mmask16 some = _mm512_cmp_ps_mask(most, _mm512_setzero_ps(), _CMP_GT_OQ);
         const F factor = _mm512_maskz_div_ps(some, range, most);
@@ -312,9 +318,12 @@ void attend_with(const HeadInputs& in, const Scratch& scratch) {
                             Keys::kOffset);
         }
         multiply_keys<Keys>(scratch, rows);
-        for (int64_t r = 0; r < rows; ++r)
+        for (int64_t r = 0; r < rows; ++r) {
+            const float scale = in.scale * key_scale * scales[r];
             scales[r] = weigh(scratch.scores + r * scratch.keys, in.keys_count, scratch.keys,
-                              in.scale * key_scale * scales[r]);
+                              std::isfinite(scale) ? scale : 0);
+            if (!std::isfinite(scale)) scales[r] = scale * 0;  // NaN, as in float32
+        }
         multiply_values(scratch, rows);
         for (int64_t r = 0; r < rows; ++r) {
             const F inverse = _mm512_set1_ps(1 / scales[r]);
