@@ -129,6 +129,7 @@ class Run {
         }
     }
     void take(const EngineToken& token) {
+        require(token.error.empty(), token.error);
         double& latest = latest_[token.id];
         (token.is_first ? times_.first : times_.between).push_back(now() - latest);
         latest = now();

@@ -59,7 +59,11 @@ class EngineThreads : public testing::Test {
     }
     void await(int over) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-        while (over_ < over && broken_.empty() && std::chrono::steady_clock::now() < end)
+        const auto is_broken = [&] {
+            const std::lock_guard lock(mutex_);
+            return !broken_.empty();
+        };
+        while (over_ < over && !is_broken() && std::chrono::steady_clock::now() < end)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         const std::lock_guard lock(mutex_);
         EXPECT_EQ(over_, over);

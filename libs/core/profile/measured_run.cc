@@ -76,21 +76,27 @@ MeasuredRun::MeasuredRun(const char* tool, Console& console)
 }
 
 MeasuredRun::~MeasuredRun() {
-    if (metrics_ >= 0 && !has_finished_ && !console_.silent) try {
+    if (metrics_ >= 0 && !has_finished_ && !console_.silent) {
+        // The run's own error is told, these are not.
+        try {
             flush_profile();
-            write_metrics(true);
-        } catch (const Error&) {  // the run's own error is told
+        } catch (const std::exception&) {
         }
+        try {
+            write_metrics(true);
+        } catch (const std::exception&) {
+        }
+    }
     detail::measures = false;
     if (metrics_ >= 0) ::close(metrics_);
 }
 
 void MeasuredRun::finish() {
-    has_finished_ = true;
     flush_profile();  // a GPU's spans
     if (file_) file_->finish();
     if (console_.silent) return;  // another process of the run says it
     if (console_.stats) write_tables(seconds());
+    has_finished_ = true;
     if (!console_.metrics.empty()) write_metrics(console_.failed());
 }
 

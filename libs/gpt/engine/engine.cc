@@ -116,6 +116,7 @@ CacheBytes cache_bytes(const Context& ctx, const DecoderConfig& config, Precisio
 
 Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const EngineOptions& options)
     : ctx_(ctx),
+      is_alone_(model.ranks->alone()),
       options_(complete(options, ctx, model.config)),
       draft_model_(make_draft_model(ctx, vocabulary, options_)),
       cache_(make_cache(ctx, model, options_)),
@@ -245,6 +246,7 @@ std::vector<EngineToken> Engine::step() {
                 " texts continues");
         take(tokens);
     } catch (const std::exception& why) {
+        if (!is_alone_) throw;  // the other ranks may not have failed
         fail_passes(why, tokens);
     }
     return tokens;

@@ -81,7 +81,8 @@ class Engine {
     // Computes one pass, and returns its tokens: none of a pass that has parts of prompts alone, so
     // that texts can be added and ended while a long prompt is read. A text whose last token or
     // error has been returned has ended. If a pass fails, its texts end with the error, on a GPU
-    // those of the pass in flight too; other texts continue. Throws Error if the GPU is lost.
+    // those of the pass in flight too; other texts continue. Throws if the GPU is lost,
+    // and any failure if there are other ranks.
     std::vector<EngineToken> step();
     bool is_idle() const { return sequences_.empty(); }
     EngineCounts counts() const;
@@ -98,6 +99,7 @@ class Engine {
     void fail_passes(const std::exception& why, std::vector<EngineToken>& tokens);
 
     Context& ctx_;
+    bool is_alone_;  // no other rank computes the same passes
     EngineOptions options_;
     std::unique_ptr<DraftModel> draft_model_;
     std::unique_ptr<KvCache> cache_;  // of the memory that the draft model leaves

@@ -307,8 +307,8 @@ void GpuRunner::sample_with_masks(Launched& launched) {
         return static_cast<uint64_t*>(arena.tensor(Dtype::u8, {bytes}).data);
     };
     if (masks_ == nullptr) {
-        masks_ = memory(memory_);
         masks_on_host_ = memory(host_memory_);
+        masks_ = memory(memory_);
     }
     uint64_t* own = masks_on_host_;
     for (Awaited& awaited : launched.results) {

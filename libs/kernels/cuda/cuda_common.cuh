@@ -17,11 +17,18 @@
 
 namespace hark::cuda {
 
-// Throws Error with the call's text and CUDA's message.
-#define CUDA_CHECK(call)                                                                   \
-    do {                                                                                   \
-        const cudaError_t status_ = (call);                                                \
-        ::hark::require(status_ == cudaSuccess, #call, ": ", cudaGetErrorString(status_)); \
+// Throws an Error with the call's text and CUDA's message, OutOfMemory if that is the reason.
+[[noreturn]] inline void throw_cuda_error(cudaError_t status, const char* call) {
+    cudaGetLastError();  // else the next launch would find it
+    const std::string message = concat(call, ": ", cudaGetErrorString(status));
+    if (status == cudaErrorMemoryAllocation) throw OutOfMemory(message);
+    throw Error(message);
+}
+
+#define CUDA_CHECK(call)                                                            \
+    do {                                                                            \
+        const cudaError_t status_ = (call);                                         \
+        if (status_ != cudaSuccess) ::hark::cuda::throw_cuda_error(status_, #call); \
     } while (0)
 
 #define CUBLAS_CHECK(call)                                             \

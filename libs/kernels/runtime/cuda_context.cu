@@ -116,6 +116,7 @@ std::shared_ptr<void> capture(Context& ctx, const std::function<void()>& work) {
     } catch (...) {
         cudaStreamEndCapture(stream_of(ctx), &graph);
         if (graph) cudaGraphDestroy(graph);
+        cudaGetLastError();
         throw;
     }
     CUDA_CHECK(cudaStreamEndCapture(stream_of(ctx), &graph));
@@ -123,7 +124,7 @@ std::shared_ptr<void> capture(Context& ctx, const std::function<void()>& work) {
     const cudaError_t status =
         cudaGraphInstantiate(&replayed, graph, cudaGraphInstantiateFlagUseNodePriority);
     cudaGraphDestroy(graph);
-    require(status == cudaSuccess, "cudaGraphInstantiate: ", cudaGetErrorString(status));
+    if (status != cudaSuccess) throw_cuda_error(status, "cudaGraphInstantiate");
     return {replayed, [](void* made) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(made)); }};
 }
 

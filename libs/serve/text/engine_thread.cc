@@ -162,8 +162,9 @@ void EngineThread::drop(const TextJob& job) {
 void EngineThread::fail_job(const std::shared_ptr<TextJob>& job, WebError why) {
     tell([this, job, why] {
         const auto listener = job->listener.lock();
-        if (listener && !job->is_cancelled) listener->failed(why);
-        events_.over(job);
+        const bool is_awaited = listener && !job->is_cancelled;
+        events_.over(job);  // first: the listener's end is no cancellation
+        if (is_awaited) listener->failed(why);
     });
 }
 
