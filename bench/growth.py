@@ -6,7 +6,7 @@
 `run` starts the tools of PATH or of build/bin, one command per point, and prints a line for each row of
 its output: series, x, what, ms, rate, unit, seconds of the command, its peak memory in MB, the most
 memory that GPUs had in use in MB, and the joules they took over the whole command (NVML; else `-`). A
-series ends before --seconds are used up. `plot` draws the rates with gnuplot, one curve per `what`.
+series starts no command after --seconds. `plot` draws the rates with gnuplot, one curve per `what`.
 """
 import argparse
 import ctypes
@@ -104,7 +104,9 @@ class Runs:
             out.seek(0)
             text = out.read()
         if child.returncode:
-            raise SystemExit(f"growth.py: {' '.join(command)}: exit {child.returncode}")
+            print(f"growth.py: {' '.join(command)}: exit {child.returncode}", file=sys.stderr)
+            self.ends = 0  # the rest of the series is larger
+            return None
         return text, watch, usage.ru_maxrss / 1024 * 1.048576
 
     def line(self, x, what, ms, rate, unit, watch, peak):

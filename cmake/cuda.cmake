@@ -24,7 +24,9 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know nvcc's 
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 endif()
 # Debian 12's CMake takes a library for granted that CUDA 13 no longer has, and that hark does not use.
-add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+if(NOT TARGET CUDA::nvToolsExt)
+    add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+endif()
 find_package(CUDAToolkit 12.4 REQUIRED)
 # For packages: 13.0, and the first driver that runs what it compiles.
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" version ${CUDAToolkit_VERSION})

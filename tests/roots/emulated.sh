@@ -6,16 +6,18 @@ set -euo pipefail
 case "${HARK_EMULATED:-}" in
     "")
         [ "$(id -u)" = 0 ] || { echo "emulated.sh: needs root" >&2 && exit 1; }
-        HARK_EMULATED=waits unshare --user --mount --pid --fork "$0" "$@" <&0 &
+        # Each of these processes is killed when the one that started it ends.
+        HARK_EMULATED=waits setpriv --pdeathsig KILL \
+            unshare --user --mount --pid --fork --kill-child "$0" "$@" <&0 &
         child=$!
-        # Its child is process 1 of the new namespace, with which all others there end.
-        trap 'pkill -KILL -P "$child" || true' HUP INT TERM
+        trap 'exit 129' HUP
+        trap 'exit 130' INT
+        trap 'exit 143' TERM
         until [ ! "/proc/$child/ns/user" -ef /proc/self/ns/user ]; do sleep 0.1; done
         # Every user and group of the new namespace is the one of the same number out here.
         for map in uid_map gid_map; do echo "0 0 4294967295" > "/proc/$child/$map"; done
         status=0
         wait "$child" || status=$?
-        while kill -0 "$child" 2> /dev/null; do status=0; wait "$child" || status=$?; done  # after a signal
         exit "$status"
         ;;
     waits)
@@ -34,4 +36,4 @@ if [ ! -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ]; then
     echo ":qemu-aarch64:M::$elf:$mask:$1:PF" > /proc/sys/fs/binfmt_misc/register
 fi
 shift
-exec "$@"
+exec setpriv --pdeathsig KILL "$@"  # what gave the exec above its capabilities cleared --kill-child's
