@@ -99,7 +99,9 @@ run_workers() {
     trap 'stop 129' HUP
     trap 'stop 130' INT
     trap 'stop 143' TERM
-    parallel --will-cite --joblog "$log" --resume-failed --retries "$retries" --jobs "$slots" --line-buffer \
+    # Without it and without SHELL, it takes a shell for this script's that is not one.
+    PARALLEL_SHELL="$BASH" parallel --will-cite --joblog "$log" --resume-failed --retries "$retries" \
+        --jobs "$slots" --line-buffer \
         "${logins[@]}" "$worker --only {} -- $(quoted "${job_options[@]}")" \
         :::: <(printf '%s\n' "${names[@]}") < /dev/null &
     running=$!
