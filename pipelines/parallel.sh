@@ -99,7 +99,7 @@ run_workers() {
     trap 'stop 129' HUP
     trap 'stop 130' INT
     trap 'stop 143' TERM
-    # Without it and without SHELL, it takes a shell for this script's that is not one.
+    # Without SHELL, GNU parallel guesses a shell from the processes that started it.
     PARALLEL_SHELL="$BASH" parallel --will-cite --joblog "$log" --resume-failed --retries "$retries" \
         --jobs "$slots" --line-buffer \
         "${logins[@]}" "$worker --only {} -- $(quoted "${job_options[@]}")" \
