@@ -76,7 +76,7 @@ TEST_F(IntegerAttentionTest, NanIsNotHidden) {
     for (const float wrong : {NAN, INFINITY, -INFINITY})
         for (const int bits : {16, 8}) {
             Inputs in(c, Dtype::f32, 3);
-            in.q[5 * 64 + 9] = wrong;
+            in.q[static_cast<size_t>(5 * in.width + 9)] = wrong;
             std::vector<float> out = found(c, in, bits);
             for (int64_t i = 0; i < 12 * 64; ++i)
                 EXPECT_EQ(std::isfinite(out[static_cast<size_t>(i)]), i / 64 != 5) << i;
