@@ -7,6 +7,11 @@ mkdir -p "$1"
 dir="$(realpath "$1")"
 wanted="$(cksum < "$0")"
 [ "$(cat "$dir/made" 2> /dev/null)" != "$wanted" ] || exit 0
+if [ ! -e "$dir/cuda_aarch64" ] && [ ! -e "$dir/made" ] && [ -n "$(ls -A "$dir")" ]; then
+    echo "cuda_aarch64.sh: $dir: is not empty, and not of this script" >&2
+    exit 1
+fi
+: > "$dir/cuda_aarch64"
 work="$(mktemp -d -p "$dir")"
 trap 'rm -rf "$work"' EXIT
 
@@ -21,11 +26,6 @@ fetch x86_64 nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt
 fetch aarch64 nvidia-cuda-runtime nvidia-cuda-cccl nvidia-nvtx nvidia-cublas
 for wheel in "$work"/*/*.whl; do unzip -qo "$wheel" -d "$work/all"; done
 cp -a "$work"/all/*.dist-info "$work/all/nvidia/cu13"
-if [ ! -e "$dir/cuda_aarch64" ] && [ ! -e "$dir/made" ] && [ -n "$(ls -A "$dir")" ]; then
-    echo "cuda_aarch64.sh: $dir: is not empty, and not of this script" >&2
-    exit 1
-fi
-: > "$dir/cuda_aarch64"
 rm -rf "$dir"/{bin,include,lib,nvvm,targets,*.dist-info}
 mv "$work"/all/nvidia/cu13/* "$dir"
 chmod +x "$dir"/bin/* "$dir"/nvvm/bin/*
