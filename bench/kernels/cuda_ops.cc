@@ -118,7 +118,7 @@ void time_folded(Context& ctx, int b, int64_t h, int64_t queries, Dtype dtype, D
           static_cast<double>(2 * q.bytes() + encoder_out.bytes() + kv[0].bytes()));
 }
 
-// Training's: B sequences of T rows, one behind another, forward and backward. H heads, of keys and
+// Training's: B sequences of T rows, one after another, forward and backward. H heads, of keys and
 // values `kv`.
 void time_self_attention(Context& ctx, int b, int64_t h, int64_t kv, int64_t t, int64_t d,
                          Dtype dtype) {

@@ -1,19 +1,13 @@
 // What a step of one row pays besides its bytes: edges between kernels, barriers inside one, and
 // memory that is read with few bytes in flight.
-#include <algorithm>
-
-#include "core/error.h"
+#include "kernels/cuda_timing.h"
 #include "ladder/ladder.h"
 
 namespace hark::ladder {
 namespace {
 
 constexpr int kThreads = 128, kBlocksPerSm = 4;
-constexpr int kEdges = 200, kBarriers = 1000, kReplays = 9;
-
-void check(cudaError_t status, const char* what) {
-    require(status == cudaSuccess, what, ": ", cudaGetErrorString(status));
-}
+constexpr int kEdges = 200, kBarriers = 1000;
 
 __global__ void empty_kernel() {}
 
@@ -59,29 +53,14 @@ __global__ void __launch_bounds__(kThreads)
     if (sum == 0x5eed) *to = sum;  // so that the loads are needed
 }
 
-// Median microseconds of work between two events, after two runs that warm up.
-double microseconds_of(cudaStream_t stream, const std::function<void()>& work) {
-    cudaEvent_t begin, end;
-    check(cudaEventCreate(&begin), "event");
-    check(cudaEventCreate(&end), "event");
-    std::vector<float> times;
-    for (int i = 0; i < kReplays + 2; ++i) {
-        check(cudaEventRecord(begin, stream), "event");
-        work();
-        check(cudaEventRecord(end, stream), "event");
-        check(cudaEventSynchronize(end), "work");
-        float ms = 0;
-        check(cudaEventElapsedTime(&ms, begin, end), "event");
-        if (i >= 2) times.push_back(ms * 1000);
-    }
-    cudaEventDestroy(begin);
-    cudaEventDestroy(end);
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+double time_of(Context& ctx, const std::function<void()>& work) {
+    return microseconds_in_place(
+        ctx, [] {}, work);
 }
 
 // Microseconds per edge of a graph that is a chain of kEdges kernels without work.
-double edge_cost(cudaStream_t stream, int blocks, bool programmatic) {
+double edge_cost(Context& ctx, int blocks, bool programmatic) {
+    const auto stream = static_cast<cudaStream_t>(ctx.stream);
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -99,18 +78,18 @@ double edge_cost(cudaStream_t stream, int blocks, bool programmatic) {
               "launch");
     check(cudaStreamEndCapture(stream, &graph), "capture");
     check(cudaGraphInstantiate(&replay, graph, 0), "graph");
-    const double us =
-        microseconds_of(stream, [&] { check(cudaGraphLaunch(replay, stream), "launch"); });
+    const double us = time_of(ctx, [&] { check(cudaGraphLaunch(replay, stream), "launch"); });
     cudaGraphExecDestroy(replay);
     cudaGraphDestroy(graph);
     return us / kEdges;
 }
 
 // Microseconds per meeting of one block per multiprocessor.
-double barrier_cost(cudaStream_t stream, int blocks, unsigned* counter) {
+double barrier_cost(Context& ctx, int blocks, unsigned* counter) {
+    const auto stream = static_cast<cudaStream_t>(ctx.stream);
     int rounds = kBarriers;
     void* args[] = {&counter, &rounds};
-    const double us = microseconds_of(stream, [&] {
+    const double us = time_of(ctx, [&] {
         check(cudaMemsetAsync(counter, 0, sizeof(unsigned), stream), "memset");
         check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(barrier_kernel),
                                           dim3(static_cast<unsigned>(blocks)), dim3(kThreads), args,
@@ -123,8 +102,9 @@ double barrier_cost(cudaStream_t stream, int blocks, unsigned* counter) {
 template <int kLoads>
 Cost read_speed(const CostArgs& of, int multiprocessors) {
     const auto n = static_cast<int64_t>(of.bytes / sizeof(uint4));
-    const double us = microseconds_of(of.stream, [&] {
-        read_kernel<kLoads><<<multiprocessors * kBlocksPerSm, kThreads, 0, of.stream>>>(
+    const double us = time_of(of.ctx, [&] {
+        read_kernel<kLoads><<<multiprocessors * kBlocksPerSm, kThreads, 0,
+                              static_cast<cudaStream_t>(of.ctx.stream)>>>(
             static_cast<const uint4*>(of.data), n, of.counter);
     });
     check(cudaGetLastError(), "read");
@@ -140,13 +120,13 @@ std::vector<Cost> launch_costs(const CostArgs& of) {
     check(cudaGetDevice(&device), "device");
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
           "device");
-    return {{"graph edge", "1 block", edge_cost(of.stream, 1, false), "us"},
-            {"graph edge", "a block per multiprocessor",
-             edge_cost(of.stream, multiprocessors, false), "us"},
+    return {{"graph edge", "1 block", edge_cost(of.ctx, 1, false), "us"},
+            {"graph edge", "a block per multiprocessor", edge_cost(of.ctx, multiprocessors, false),
+             "us"},
             {"programmatic edge", "a block per multiprocessor",
-             edge_cost(of.stream, multiprocessors, true), "us"},
+             edge_cost(of.ctx, multiprocessors, true), "us"},
             {"barrier", "one counter, a block per multiprocessor",
-             barrier_cost(of.stream, multiprocessors, of.counter), "us"},
+             barrier_cost(of.ctx, multiprocessors, of.counter), "us"},
             read_speed<1>(of, multiprocessors),
             read_speed<2>(of, multiprocessors),
             read_speed<4>(of, multiprocessors),

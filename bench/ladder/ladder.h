@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+namespace hark {
+struct Context;
+}
+
 namespace hark::ladder {
 
 using Bf16 = __nv_bfloat16;
@@ -81,7 +85,7 @@ class CufftMel {
 // graph, of a barrier of all blocks, and TB/s read with some bytes in flight. `data`: `bytes` of
 // random numbers, several times the L2 cache; counter: one number. Throws Error.
 struct CostArgs {
-    cudaStream_t stream;
+    Context& ctx;
     const void* data;
     size_t bytes;
     unsigned* counter;

@@ -176,8 +176,7 @@ void print_costs(Context& ctx) {
     const Tensor data = random_tensor(ctx, Dtype::f32, {int64_t{1} << 28});
     const Tensor counter = ctx.arena.tensor(Dtype::i32, {1});
     std::printf("cost\tform\tvalue\tunit\n");
-    for (const Cost& cost : launch_costs({static_cast<cudaStream_t>(ctx.stream), data.data,
-                                          data.bytes(), at<unsigned>(counter)}))
+    for (const Cost& cost : launch_costs({ctx, data.data, data.bytes(), at<unsigned>(counter)}))
         std::printf("%s\t%s\t%.3f\t%s\n", cost.what, cost.form.c_str(), cost.value, cost.unit);
 }
 

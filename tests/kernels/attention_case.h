@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/ops.h"
 #include "support/ops.h"
@@ -49,6 +50,17 @@ struct Inputs {
         q = TestDevice::rounded(random_values(rows * width, seed, c.largest), activations);
         keys = TestDevice::rounded(random_values(cache, seed + 1), c.cache);
         values = TestDevice::rounded(random_values(cache, seed + 2), c.cache);
+    }
+
+    // NaN in all places after the sequences' lengths, which no result may depend on.
+    void spoil_unused(const AttentionCase& c) {
+        for (size_t b = 0; b < c.queries.size(); ++b)
+            for (int64_t h = 0; h < c.kv_heads; ++h) {
+                const int64_t slot = (slots_of(c)[b] * c.kv_heads + h) * c.capacity;
+                for (auto* cache : {&keys, &values})
+                    std::fill(cache->begin() + (slot + c.lengths[b]) * c.size,
+                              cache->begin() + (slot + c.capacity) * c.size, NAN);
+            }
     }
 };
 

@@ -117,13 +117,7 @@ TEST_P(Attention, KeysBehindTheLengthDoNotMatter) {
         c.cache = GetParam().activations;
         SCOPED_TRACE(concat("size ", c.size, " capacity ", c.capacity, " causal ", c.causal));
         Inputs in(c, GetParam().activations, 31 + c.capacity);
-        for (size_t b = 0; b < c.queries.size(); ++b)
-            for (int64_t h = 0; h < c.kv_heads; ++h) {
-                const int64_t slot = (slots_of(c)[b] * c.kv_heads + h) * c.capacity;
-                for (auto* cache : {&in.keys, &in.values})
-                    std::fill(cache->begin() + (slot + c.lengths[b]) * c.size,
-                              cache->begin() + (slot + c.capacity) * c.size, NAN);
-            }
+        in.spoil_unused(c);
         expect_near(run(device, c, in, GetParam().activations), expected_of(c, in),
                     GetParam().tolerance);
     }

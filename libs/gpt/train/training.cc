@@ -1,6 +1,7 @@
 #include "gpt/train/training.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/error.h"
 #include "kernels/runtime/transfer.h"
@@ -338,13 +339,10 @@ void compute_gradients(Context& ctx, Communicator& tensor, const DecoderConfig& 
     const bool blocks = recompute == Recompute::blocks;
     for (size_t i = 0; i < saved.size(); ++i) {
         Tensor y = pass.matrix(config.n_embd);
-        if (blocks) {
-            const Arena::Scope block(ctx.arena);
-            pass.forward(i, weights.blocks[i], y, x, saved[i]);
-            saved[i] = {.x = x};
-        } else {
-            pass.forward(i, weights.blocks[i], y, x, saved[i]);
-        }
+        std::optional<Arena::Scope> block;
+        if (blocks) block.emplace(ctx.arena);
+        pass.forward(i, weights.blocks[i], y, x, saved[i]);
+        if (blocks) saved[i] = {.x = x};
         x = y;
     }
     Tensor normed = pass.final_norm(weights, x), d_normed = pass.matrix(config.n_embd);
