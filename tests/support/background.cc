@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <stdexcept>
 
 namespace hark::test {
@@ -64,7 +65,9 @@ BackgroundTool::BackgroundTool(const std::string& tool, const std::vector<std::s
 BackgroundTool::~BackgroundTool() {
     if (child_ > 0) {
         ::kill(child_, SIGKILL);
-        wait();
+        const int status = wait();
+        if (status != 0 && status != -SIGKILL)
+            std::fprintf(stderr, "a tool ended by itself, with %d:\n%s\n", status, err_.c_str());
     }
     ::close(stderr_);
 }

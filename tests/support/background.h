@@ -15,7 +15,7 @@ class BackgroundTool {
     // with `awaited`; throws if the tool ends before.
     BackgroundTool(const std::string& tool, const std::vector<std::string>& arguments,
                    const std::string& awaited);
-    // Kills it if it still runs.
+    // Kills it if it still runs. Prints the stderr of one that has ended by an error unawaited.
     ~BackgroundTool();
     BackgroundTool(const BackgroundTool&) = delete;
 

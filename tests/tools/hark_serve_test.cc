@@ -305,6 +305,27 @@ TEST(HarkServe, SeveralPromptsAndTokensAreAnsweredInOrder) {
     EXPECT_EQ(tokens["choices"][0]["text"], generated(kPrompt));
 }
 
+// The first are answered while the last are still tokenized.
+TEST(HarkServe, AHundredPromptsInOneRequest) {
+    json prompts = json::array();
+    for (int i = 0; i < 100; ++i) prompts.push_back("Number " + std::to_string(i) + kPrompt);
+    json request = completion("", {{"max_tokens", 2}, {"echo", true}});
+    request["prompt"] = prompts;
+    const json whole = json::parse(demo_server().post("/v1/completions", request).body);
+    ASSERT_EQ(whole["choices"].size(), prompts.size());
+    request["stream"] = true;
+    const auto parts = streamed_texts(demo_server().post("/v1/completions", request), false);
+    ASSERT_EQ(parts.size(), prompts.size());
+    for (size_t i = 0; i < prompts.size(); ++i) {
+        const std::string text = whole["choices"][i]["text"];
+        EXPECT_EQ(text.find(prompts[i].get<std::string>()), 0u) << text;
+        EXPECT_EQ(parts.at(static_cast<int>(i)), text);
+    }
+    // One that cannot be answered: none is.
+    request["prompt"].push_back("");
+    expect_refused(demo_server().post("/v1/completions", request), 400, "no tokens");
+}
+
 TEST(HarkServe, EmbeddingsAreThoseOfGptEmbed) {
     const ProcessResult run =
         run_tool("gpt-embed", {"--model", kGptDemo, "--threads", "1", "--dimensions", "8"},

@@ -57,9 +57,9 @@ void TextAnswer::ask() {
             job->prompt.text = query_.texts[i].text;
             job->ids = query_.texts[i].ids;
         }
-        service_.ask(job);
         jobs_.push_back(job);
     }
+    service_.ask(jobs_);
 }
 
 void TextAnswer::cancel() {

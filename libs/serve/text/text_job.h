@@ -25,7 +25,7 @@ class TextListener {
   public:
     virtual ~TextListener() = default;
 
-    // Before anything else: the prompt has been read.
+    // Before anything else of this and of the request's other prompts: the prompt has been read.
     virtual void prepared(const TextJob& job) = 0;
     // Before the answers, if the job asks for it: the prompt's tokens, as TextModel::score() has
     // them.

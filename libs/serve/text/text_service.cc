@@ -85,31 +85,34 @@ void TextService::check_room() const {
         throw WebError(429, "too many requests wait; try again later", "", "rate_limit_exceeded");
 }
 
-void TextService::ask(std::shared_ptr<TextJob> job) {
-    jobs_[job.get()] = job;
-    ++metrics_.preparing;
-    preparing_.add([this, job = std::move(job)] { prepare_job(job); });
+void TextService::ask(std::vector<std::shared_ptr<TextJob>> jobs) {
+    for (const auto& job : jobs) jobs_[job.get()] = job;
+    metrics_.preparing += std::ssize(jobs);
+    preparing_.add([this, jobs = std::move(jobs)] { prepare_jobs(jobs); });
 }
 
-void TextService::prepare_job(const std::shared_ptr<TextJob>& job) {
+void TextService::prepare_jobs(const std::vector<std::shared_ptr<TextJob>>& jobs) {
     std::optional<WebError> why;
     try {
         const ProfileSpan span("tokenize");
-        if (!job->is_cancelled) make_plan(model_, *job);
+        for (const auto& job : jobs)
+            if (!job->is_cancelled) make_plan(model_, *job);
     } catch (const std::exception& wrong) {
         why = web_error_of(wrong, 400);
     }
-    post_([this, job, why] {
-        --metrics_.preparing;
-        const auto listener = job->listener.lock();
-        if (job->is_cancelled || !listener) return end(job);
-        if (why) {
-            end(job);
-            return listener->failed(*why);
+    post_([this, jobs, why] {
+        metrics_.preparing -= std::ssize(jobs);
+        const auto listener = jobs[0]->listener.lock();
+        if (jobs[0]->is_cancelled || !listener || why) {
+            for (const auto& job : jobs) end(job);
+            if (listener && !jobs[0]->is_cancelled) listener->failed(*why);
+            return;
         }
-        metrics_.prompt_tokens += job->tokens.size();
-        listener->prepared(*job);
-        engine_.add(job);
+        for (const auto& job : jobs) {
+            metrics_.prompt_tokens += job->tokens.size();
+            listener->prepared(*job);
+        }
+        for (const auto& job : jobs) engine_.add(job);
     });
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "serve/metrics.h"
 #include "serve/text/engine_thread.h"
@@ -35,8 +36,10 @@ class TextService {
 
     // For each request: throws WebError 429 if too many prompts wait.
     void check_room() const;
-    // Answers a prompt; its listener is told of it until the job is cancelled.
-    void ask(std::shared_ptr<TextJob> job);
+    // Answers prompts of one listener, which is told of them until they are cancelled. It is told
+    // that each has been prepared before it is told anything else; if one cannot be, none is
+    // answered.
+    void ask(std::vector<std::shared_ptr<TextJob>> jobs);
     // Nothing more is told, and the engine is free of it before its next step.
     void cancel(const std::shared_ptr<TextJob>& job);
 
@@ -57,7 +60,7 @@ class TextService {
     TextMetrics& metrics() { return metrics_; }
 
   private:
-    void prepare_job(const std::shared_ptr<TextJob>& job);
+    void prepare_jobs(const std::vector<std::shared_ptr<TextJob>>& jobs);
     void end(const std::shared_ptr<TextJob>& job);
 
     TextModel& model_;
