@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ffmpeg.sh DIR: builds FFmpeg's libraries from Debian's source of the version that hark is built with, into DIR,
-# with the demuxers and decoders of libs/audio/libav_allowed.cc and nothing else: small, without the libraries that
+# with the demuxers and decoders of libs/audio/libav/libav_allowed.cc and nothing else: small, without the libraries that
 # Debian's load, and under the LGPL. What is there already is kept. Needs root or sudo for missing packages, and a
 # source list of Debian, from which the source is fetched.
 set -euo pipefail
@@ -11,7 +11,7 @@ dir="$(realpath "$1")"
 install_packages dpkg-dev make gcc nasm zlib1g-dev libavformat-dev
 version="$(dpkg-query -W -f '${source:Version}\n' libavformat-dev | head -n 1)"
 origin="$(printf 'ffmpeg\t%s\tffmpeg %s' "$version" "$version")"
-allowed="$(cksum < "$here/../libs/audio/libav_allowed.cc") $(cksum < "$0")"
+allowed="$(cksum < "$here/../libs/audio/libav/libav_allowed.cc") $(cksum < "$0")"
 if [ "$(cat "$dir/made" 2> /dev/null)" = "$origin $allowed" ]; then
     exit
 fi
@@ -40,7 +40,7 @@ unset APT_CONFIG
 
 # names VARIABLE: the words of a list in libav_allowed.cc, as configure calls them.
 names() {
-    sed -n "/$1 =/,/;/p" "$here/../libs/audio/libav_allowed.cc" | grep -o '"[^"]*"' | tr -d '"\n' |
+    sed -n "/$1 =/,/;/p" "$here/../libs/audio/libav/libav_allowed.cc" | grep -o '"[^"]*"' | tr -d '"\n' |
         tr , '\n' | sed -e "$2" | sort -u | paste -sd ,
 }
 formats="$(names kAllowedFormats \

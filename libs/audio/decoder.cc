@@ -2,7 +2,7 @@
 #include "audio/decoder.h"
 
 #include "audio/byte_order.h"
-#include "audio/libav.h"
+#include "audio/libav/libav.h"
 #include "audio/sndfile.h"
 #include "audio/wav.h"
 #include "core/error.h"

@@ -10,7 +10,7 @@ extern "C" {
 #include <libswresample/swresample.h>
 }
 
-#include "audio/libav_allowed.h"
+#include "audio/libav/libav_allowed.h"
 #include "core/error.h"
 #include "formats/recordings.h"
 

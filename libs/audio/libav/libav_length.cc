@@ -1,4 +1,4 @@
-#include "audio/libav_length.h"
+#include "audio/libav/libav_length.h"
 
 extern "C" {
 #include <libavformat/avformat.h>

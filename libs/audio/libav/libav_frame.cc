@@ -1,4 +1,4 @@
-#include "audio/libav_frame.h"
+#include "audio/libav/libav_frame.h"
 
 extern "C" {
 #include <libavutil/frame.h>

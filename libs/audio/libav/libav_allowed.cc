@@ -1,4 +1,4 @@
-#include "audio/libav_allowed.h"
+#include "audio/libav/libav_allowed.h"
 
 extern "C" {
 #include <libavutil/avstring.h>

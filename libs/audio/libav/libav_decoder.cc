@@ -1,4 +1,4 @@
-#include "audio/libav.h"
+#include "audio/libav/libav.h"
 
 extern "C" {
 #include <libavcodec/avcodec.h>
@@ -16,9 +16,9 @@ extern "C" {
 
 #include "audio/coverage.h"
 #include "audio/declared_length.h"
-#include "audio/libav_allowed.h"
-#include "audio/libav_frame.h"
-#include "audio/libav_length.h"
+#include "audio/libav/libav_allowed.h"
+#include "audio/libav/libav_frame.h"
+#include "audio/libav/libav_length.h"
 #include "core/error.h"
 
 namespace hark {
