@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "audio/decoder.h"
 #include "audio/read_ahead.h"
 #include "core/files/files.h"
 #include "core/machine/cores.h"
@@ -50,6 +51,7 @@ struct Options {
 // A pipe may have to be copied to a file, which nobody can make in the sandbox.
 void enter_sandbox(const Options& options, Console& console) {
     if (options.sandbox.mode == "off") return;
+    load_decoders();
     std::vector<std::string> named;
     for (const std::string& file : options.files) {
         struct stat info {};

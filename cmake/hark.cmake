@@ -11,8 +11,7 @@ add_library(hark_options INTERFACE)
 target_compile_options(hark_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers;-Wno-restrict;-ffp-contract=off;-fsigned-char;${OpenMP_CXX_FLAGS}>)
 target_include_directories(hark_options INTERFACE ${CMAKE_SOURCE_DIR}/libs ${CMAKE_BINARY_DIR}/libs)
-# Each of libav's 130 libraries takes half a millisecond at a start: no program loads one it does not
-# use. GNU ld leaves them out where no object asks for them, lld and gold only by this option.
+# A library takes up to half a millisecond at a start: no program loads one that it does not use.
 target_link_options(hark_options INTERFACE -Wl,--as-needed)
 if(HARK_COVERAGE)
     target_compile_options(hark_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--coverage>)
@@ -71,6 +70,18 @@ function(hark_library name)
     endif()
     add_library(hark_${name} STATIC ${ARG_SOURCES})
     target_link_libraries(hark_${name} PUBLIC hark_options ${ARG_LIBS} PRIVATE ${ARG_PRIVATE_LIBS})
+endfunction()
+
+# hark_plugin(NAME SOURCES... LIBS... COMPONENT C): builds libhark-NAME.so, which is opened at run time
+# (kernels/runtime/plugin.h) and linked by nothing.
+function(hark_plugin name)
+    cmake_parse_arguments(ARG "" "COMPONENT" "SOURCES;LIBS" ${ARGN})
+    add_library(hark_${name} SHARED ${ARG_SOURCES})
+    target_link_libraries(hark_${name} PRIVATE hark_options hark_core ${ARG_LIBS})
+    # The tools have hark_core too: the library keeps its own copy to itself.
+    target_link_options(hark_${name} PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
+    set_target_properties(hark_${name} PROPERTIES OUTPUT_NAME hark-${name} CXX_VISIBILITY_PRESET hidden)
+    install(TARGETS hark_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${ARG_COMPONENT})
 endfunction()
 
 # hark_texts(FILES...): each of these files of this folder as a string literal, FILE.inc, which a

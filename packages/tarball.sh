@@ -48,7 +48,7 @@ mkdir -p "$root/lib" "$root/share/doc/hark/licences"
 
 # Those of glibc, and of the compiler that glibc's machine has, are the system's.
 system='^(ld-linux-.*|lib(c|m|mvec|pthread|dl|rt|resolv|util|anl|stdc\+\+|gcc_s|cuda))\.so'
-programs=("$root"/bin/*)
+programs=("$root"/bin/* "$root"/lib/libhark-av.so)
 [ -z "$cuda" ] || programs+=("$root"/lib/libhark-cuda.so)
 "$here/libraries.sh" "${folders[@]}" "${programs[@]}" > "$work/libraries"
 while IFS=$'\t' read -r library path package _; do

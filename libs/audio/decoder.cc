@@ -39,6 +39,8 @@ bool streams(Input& input) {
 
 }  // namespace
 
+void load_decoders() { load_libav(); }
+
 std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
     input.require_content("audio");
     std::unique_ptr<Decoder> decoder = open_wav(input);

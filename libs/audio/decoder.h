@@ -30,6 +30,10 @@ class Decoder {
 inline constexpr int kMinRate = 1000, kMaxRate = 768000;  // Hz; others are refused as damage
 inline constexpr int kMaxChannels = 64;
 
+// Loads the libraries that open_decoder() may need. Call it before a sandbox, in which nothing can
+// be loaded. Throws Error if they are missing.
+void load_decoders();
+
 // Opens the decoder for `input`: our own reader for PCM in WAV, libav for everything else,
 // libsndfile if libav refuses it. `track` counts a container's audio tracks from 0. A pipe is
 // decoded while it is read if the format allows that; otherwise it is first copied to an unlinked

@@ -5,6 +5,8 @@
 
 namespace hark {
 
+void load_decoders() {}
+
 std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
     input.require_content("audio");
     std::unique_ptr<Decoder> decoder = open_wav(input);

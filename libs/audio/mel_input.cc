@@ -78,6 +78,7 @@ void MelInput::read_file(std::unique_ptr<Input> in, MelStream& stream, const Chu
 void MelInput::enter_sandbox(bool seekable, bool on_gpu, Console& console) const {
     if (sandbox.mode == "off") return;
     if (!on_gpu) {
+        load_decoders();
         if (!seekable) reserve_unlinked_file();  // a pipe may have to be copied
         return sandbox.enter({}, console);
     }

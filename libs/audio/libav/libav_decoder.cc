@@ -297,9 +297,11 @@ std::string LibavDecoder::loss() const {
 }
 
 }  // namespace
-
-std::unique_ptr<Decoder> open_libav(Input& input, int track) {
-    return std::make_unique<LibavDecoder>(input, track);
-}
-
 }  // namespace hark
+
+#define HARK_EXPORT extern "C" __attribute__((visibility("default")))
+
+HARK_EXPORT int hark_av_abi() { return hark::kLibavAbi; }
+HARK_EXPORT hark::Decoder* hark_av_open(hark::Input& input, int track) {
+    return new hark::LibavDecoder(input, track);
+}

@@ -1,17 +1,6 @@
 # The libraries that link the processes of a run: libhark-mpi.so if MPI is found, libhark-nccl.so if
 # CUDA and NCCL are found.
 
-# hark_plugin(NAME SOURCE LIBS...): builds libhark-NAME.so, which is opened at run time and linked
-# by nothing.
-function(hark_plugin name source)
-    add_library(hark_${name} SHARED ${source})
-    target_link_libraries(hark_${name} PRIVATE hark_options hark_core ${ARGN})
-    # The tools have hark_core too: the library keeps its own copy to itself.
-    target_link_options(hark_${name} PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
-    set_target_properties(hark_${name} PROPERTIES OUTPUT_NAME hark-${name} CXX_VISIBILITY_PRESET hidden)
-    install(TARGETS hark_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)
-endfunction()
-
 # Processes that find one another without MPI. OpenSSL's libcrypto has the proof that they have the
 # same token; only gpt-train links it. Libraries are built without it too, as for other systems.
 pkg_check_modules(CRYPTO IMPORTED_TARGET libcrypto)
@@ -30,7 +19,7 @@ if(NOT HARK_MPI STREQUAL "OFF")
     set(HARK_WITH_MPI ${MPI_C_FOUND})
 endif()
 if(HARK_WITH_MPI)
-    hark_plugin(mpi comm/mpi_library.cc MPI::MPI_C)
+    hark_plugin(mpi SOURCES comm/mpi_library.cc LIBS MPI::MPI_C COMPONENT cuda)
     target_compile_definitions(hark_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
     set(HARK_MPIEXEC ${MPIEXEC_EXECUTABLE} CACHE INTERNAL "starts the tests of several ranks")
 else()
@@ -41,7 +30,8 @@ if(HARK_WITH_CUDA)
     find_path(HARK_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
     find_library(HARK_NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
     if(HARK_NCCL_INCLUDE_DIR AND HARK_NCCL_LIBRARY)
-        hark_plugin(nccl comm/nccl_library.cc ${HARK_NCCL_LIBRARY} CUDA::cudart_static)
+        hark_plugin(nccl SOURCES comm/nccl_library.cc LIBS ${HARK_NCCL_LIBRARY} CUDA::cudart_static
+            COMPONENT cuda)
         target_include_directories(hark_nccl SYSTEM PRIVATE ${HARK_NCCL_INCLUDE_DIR})
         set_target_properties(hark_nccl PROPERTIES INSTALL_RPATH /usr/local/cuda/lib64)
     else()
