@@ -15,9 +15,9 @@ struct Kind {
 };
 
 constexpr Kind kDtypes[] = {
-    {"f32", "F32", {1, 4}}, {"f16", "F16", {1, 2}}, {"bf16", "BF16", {1, 2}},
-    {"int8", "I8", {1, 1}}, {"i32", "I32", {1, 4}}, {"i64", "I64", {1, 8}},
-    {"u8", "U8", {1, 1}},
+    {"f32", "F32", {1, 4}}, {"f16", "F16", {1, 2}},     {"bf16", "BF16", {1, 2}},
+    {"int8", "I8", {1, 1}}, {"fp8", "F8_E4M3", {1, 1}}, {"i32", "I32", {1, 4}},
+    {"i64", "I64", {1, 8}}, {"u8", "U8", {1, 1}},
 #define HARK_QUANTIZED(name, block, values, bytes, ...) {#name, nullptr, {values, bytes}},
 #include "core/quantized_types.def"
 #undef HARK_QUANTIZED

@@ -16,6 +16,7 @@ enum class Dtype : uint8_t {
     f16,
     bf16,
     i8,
+    fp8,
     i32,
     i64,
     u8,
@@ -37,6 +38,10 @@ struct f16_t {
 struct bf16_t {
     uint16_t bits;
 };
+// A float of eight bits, e4m3 (core/fp8.h).
+struct fp8_t {
+    uint8_t bits;
+};
 
 // The layout of values in memory: `values` of them take `bytes`. One of a number, 32 or 256 of a
 // block.
@@ -45,6 +50,8 @@ struct BlockSize {
 };
 BlockSize block_size(Dtype dtype);
 inline bool is_quantized(Dtype dtype) { return dtype > Dtype::u8; }
+// Whether a matrix of it has a scale per row.
+inline bool has_row_scales(Dtype dtype) { return dtype == Dtype::i8 || dtype == Dtype::fp8; }
 // The bytes of n consecutive values of a row. Throws Error where n is not in whole blocks.
 size_t row_bytes(Dtype dtype, int64_t n);
 size_t size_of(Dtype dtype);                // of one number; throws Error for blocks
@@ -69,6 +76,10 @@ constexpr Dtype dtype_of<bf16_t>() {
 template <>
 constexpr Dtype dtype_of<int8_t>() {
     return Dtype::i8;
+}
+template <>
+constexpr Dtype dtype_of<fp8_t>() {
+    return Dtype::fp8;
 }
 template <>
 constexpr Dtype dtype_of<int32_t>() {

@@ -1,8 +1,8 @@
 #include "formats/packed/fp8.h"
 
 #include <array>
-#include <cmath>
-#include <limits>
+
+#include "core/fp8.h"
 
 namespace hark {
 namespace {
@@ -32,21 +32,14 @@ class Fp8Format : public PackedFormat {
 const std::array<float, 256>& fp8_values() {
     static const std::array<float, 256> all = [] {
         std::array<float, 256> values;
-        for (size_t i = 0; i < values.size(); ++i) values[i] = fp8_e4m3(static_cast<uint8_t>(i));
+        for (size_t i = 0; i < values.size(); ++i)
+            values[i] = to_float(fp8_t{static_cast<uint8_t>(i)});
         return values;
     }();
     return all;
 }
 
 }  // namespace
-
-float fp8_e4m3(uint8_t bits) {
-    const int exponent = bits >> 3 & 15, fraction = bits & 7;
-    float value = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -9)
-                                : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
-    if (exponent == 15 && fraction == 7) value = std::numeric_limits<float>::quiet_NaN();
-    return bits & 0x80 ? -value : value;
-}
 
 PackedMatrix open_scaled_bytes(const ModuleParts& parts, const std::string& part, ScaleGrid grid,
                                int64_t rows, int64_t columns) {

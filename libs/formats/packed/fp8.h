@@ -12,10 +12,6 @@
 
 namespace hark {
 
-// The value of F8_E4M3: a sign, four bits of exponent with the bias 7, three of fraction; no
-// infinities, 0x7f is NaN. Source: Micikevicius et al. 2022, "FP8 Formats for Deep Learning".
-float fp8_e4m3(uint8_t bits);
-
 // The scales are per `block` in weight_scale_inv; without a block per row or one, in weight_scale.
 std::unique_ptr<PackedFormat> make_fp8_format(const Cell& block);
 
