@@ -40,19 +40,20 @@ inline bool is_float(Dtype dtype) {
     return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
 }
 
-// Checks values (N, K) of a weight dtype; i8 needs scales, other types have none.
+// Checks values (N, K) of a weight dtype; i8 and fp8 need scales, other types have none.
 inline void check_matrix(const char* op, const Matrix& w) {
     const Tensor& values = w.values;
-    const bool scaled = values.dtype == Dtype::i8;
+    const bool scaled = has_row_scales(values.dtype);
     const bool known = scaled || is_float(values.dtype) || is_quantized(values.dtype);
     require(!!values, op, ": expected weights (N, K), found none");
     require(values.rank == 2 && known, op,
-            ": expected weights (N, K) of f32, f16, bf16, int8 or quantised blocks, found ",
+            ": expected weights (N, K) of f32, f16, bf16, int8, fp8 or quantised blocks, found ",
             values);
     if (scaled)
         check_tensor(op, "the weights' scales", w.scales, Dtype::f32, {values.dim(0)});
     else
-        require(!w.scales, op, ": expected scales with int8 weights alone, found ", w.scales);
+        require(!w.scales, op, ": expected scales with int8 and fp8 weights alone, found ",
+                w.scales);
 }
 
 // Checks the matrices of `owners` ("experts"): some, all of one shape.

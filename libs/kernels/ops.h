@@ -32,11 +32,11 @@ inline constexpr int64_t kFewQueries = 8;
 // 1500 = rows of one Whisper encoder window. Prompts and decode batches must stay below.
 inline constexpr int64_t kManyRowsOnGpu = 1500;
 
-// The weights of a product, stored (out, in) as f32, f16, bf16, i8 or ggml's quantised blocks.
-// i8: weight = value * scale of its row. Blocks contain their scales.
+// The weights of a product, stored (out, in) as f32, f16, bf16, i8, fp8 or ggml's quantised blocks.
+// i8, fp8: weight = value * scale of its row. Blocks contain their scales.
 struct Matrix {
     Tensor values;  // (N, K)
-    Tensor scales;  // (N) f32, i8 only
+    Tensor scales;  // (N) f32, i8 and fp8 only
     // Of bf16 weights: the CPU does not round x to bf16, whatever the number of rows.
     bool exact_x = false;
 
@@ -160,7 +160,10 @@ struct LinearFusion {
 // quantised weights there, no bit depends on the number of threads. With ctx.few_row_products all
 // rows are computed in this way. GPU: with ctx.batch_invariant a row's bits depend neither on the
 // other rows nor on their number, below 1500 rows and from 1500 on; without it the faster products
-// begin at 33 rows (16-bit weights), 96 (quantised ones) or 192.
+// begin at 33 rows (16-bit weights), 96 (quantised ones) or 192. fp8 weights: from 1500 rows on, or
+// from 33 if rows may depend on their number, a GPU of compute capability 9.0 rounds each row of x
+// to e4m3 with a scale of its own (quantize_fp8) if K is a multiple of 16; fewer rows, and all on
+// the CPU, are multiplied as they are.
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then = {},
             const LinearFusion& with = {});
 
@@ -310,11 +313,11 @@ void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor
                    const BatchLayout& rows);
 
 // Whether a GPU computes absorbed_attention(): q, out and encoder_out of one 16-bit type, kv of
-// that type or int8, D 64, C a multiple of 128 up to 1024, or 1280, frames up to 1536.
+// that type, int8 or fp8, D 64, C a multiple of 128 up to 1024, or 1280, frames up to 1536.
 inline bool can_absorb(Dtype activations, Dtype weights, int64_t channels, int64_t heads,
                        int64_t frames) {
     const bool types = (activations == Dtype::f16 || activations == Dtype::bf16) &&
-                       (weights == activations || weights == Dtype::i8);
+                       (weights == activations || has_row_scales(weights));
     const bool size = channels == 1280 || (channels % 128 == 0 && channels <= 1024);
     return types && size && channels == 64 * heads && heads > 0 && frames > 0 && frames <= 1536;
 }

@@ -14,6 +14,7 @@
 #include "core/half.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/quant/fp8_rows.h"
 #include "kernels/runtime/parallel.h"
 #include "nn/finite_weights.h"
 #include "nn/stored_rows.h"
@@ -51,6 +52,8 @@ Dtype dtype_of_kind(Kind kind) {
             return Dtype::bf16;
         case Kind::int8:
             return Dtype::i8;
+        case Kind::fp8:
+            return Dtype::fp8;
         default:
             return Dtype::f32;
     }
@@ -235,7 +238,7 @@ Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precisio
     for (const Part& part : parts) rows += part.rows;
     Matrix matrix;
     matrix.values = empty(dtype, {rows, size});
-    if (kind == Kind::int8) matrix.scales = empty(Dtype::f32, {rows});
+    if (has_row_scales(dtype)) matrix.scales = empty(Dtype::f32, {rows});
     auto* to = static_cast<std::byte*>(matrix.values.data);
     const CpuKernels& cpu = cpu_kernels();
     for_rows(parts, size, [&](int64_t n, std::span<const float> row) {
@@ -243,6 +246,11 @@ Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precisio
         if (kind == Kind::int8) {
             matrix.scales.as<float>()[n] =
                 cpu.quantize(matrix.values.as<int8_t>() + n * size, row.data(), size);
+            return;
+        }
+        if (kind == Kind::fp8) {
+            matrix.scales.as<float>()[n] =
+                quantize_fp8(matrix.values.as<fp8_t>() + n * size, row.data(), size);
             return;
         }
         if (kind == Kind::f16) check_fits_f16(row);

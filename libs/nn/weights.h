@@ -60,7 +60,8 @@ class Weights {
     // f16 if all values of all parts fit it exactly, else f32. keep_f16, keep_bf16: quantised parts
     // of one type unchanged; otherwise f16 or bf16. f16 and
     // bf16: rounded to nearest even; f16 refuses a value beyond its range. int8: symmetric, one
-    // scale per row, amax / 127, rounded to nearest; a row of zeros has scale 0.
+    // scale per row, amax / 127, rounded to nearest; a row of zeros has scale 0. fp8: the
+    // same with amax / 448 and e4m3 (core/fp8.h).
     Matrix matrix(const std::vector<Tensor>& parts) { return matrix(parts, precision_); }
     Matrix matrix(const std::vector<Tensor>& parts, Precision::Weights precision);
 

@@ -70,6 +70,7 @@ TEST_F(ExpertsOnGpu, LogitsInOtherTypes) {
         expect_logits(name, "auto", 0.02);
         expect_logits(name, "auto", 0.2, Dtype::bf16);
         expect_logits(name, "int8", 0.2);
+        expect_logits(name, "fp8", 0.5);
     }
 }
 

@@ -1,6 +1,8 @@
 // The demo model on a GPU: transformers' texts in f32, and steps that run ahead of the host.
 // Skipped without a GPU.
 #include <algorithm>
+#include <cmath>
+#include <fstream>
 #include <map>
 #include <tuple>
 
@@ -79,13 +81,53 @@ TEST_F(GptOnGpu, GreedyEqualsGoldenInF32) { equal_of_wanted("f32"); }
 
 // Rounding changes a text if two tokens are nearly as likely; not at once, and not in most.
 TEST_F(GptOnGpu, GreedyInOtherTypesIsNearGolden) {
-    for (const auto& [dtype, least] :
-         {std::pair{"f16", 0.7}, std::pair{"bf16", 0.2}, std::pair{"int8", 0.2}}) {
+    for (const auto& [dtype, least] : {std::pair{"f16", 0.7}, std::pair{"bf16", 0.2},
+                                       std::pair{"int8", 0.2}, std::pair{"fp8", 0.1}}) {
         int64_t equal = 0, wanted = 0;
         for (const auto& [ours, theirs] : equal_of_wanted(dtype)) equal += ours, wanted += theirs;
         const double share = static_cast<double>(equal) / static_cast<double>(wanted);
         std::printf("%s: %.3f of the tokens up to the first difference\n", dtype, share);
         EXPECT_GT(share, least) << dtype;
+    }
+}
+
+// The logits after pieces of the texts of samples/. A piece is one pass of as many rows as are
+// multiplied by fp8 activations.
+TEST_F(GptOnGpu, LogitsInOtherTypesAreNearF32s) {
+    constexpr size_t kPiece = 40;
+    std::ifstream lines(source_dir() / "samples/transcripts.tsv");
+    std::string all;
+    for (std::string line; std::getline(lines, line);)
+        all += line.substr(line.rfind('\t') + 1) + ' ';
+    const std::vector<int32_t> ids = demo("f32").tokenizer->encode(all);
+    ASSERT_GT(ids.size(), 8 * kPiece);
+    const auto logits_of = [&](const std::string& dtype, size_t begin) {
+        GptCudaDemo& d = demo(dtype);
+        d.ctx.batch_invariant = false;
+        Sequence sequence(d.ctx, d.model);
+        const auto logits = sequence.forward_to_host(d.ctx, std::span(ids).subspan(begin, kPiece));
+        d.ctx.batch_invariant = true;
+        return std::vector<float>(logits.begin(), logits.end());
+    };
+    for (const auto& [dtype, most] : {std::pair{"f16", 0.01}, std::pair{"bf16", 0.05},
+                                      std::pair{"int8", 0.05}, std::pair{"fp8", 0.2}}) {
+        double error = 0, size = 0;
+        int same = 0, pieces = 0;
+        for (size_t begin = 0; begin + kPiece <= ids.size(); begin += kPiece, ++pieces) {
+            const std::vector<float> exact = logits_of("f32", begin),
+                                     ours = logits_of(dtype, begin);
+            for (size_t i = 0; i < exact.size(); ++i) {
+                error += std::pow(ours[i] - exact[i], 2);
+                size += std::pow(exact[i], 2);
+            }
+            same += std::ranges::max_element(exact) - exact.begin() ==
+                    std::ranges::max_element(ours) - ours.begin();
+        }
+        const double relative = std::sqrt(error / size);
+        std::printf("%s: logits %.2e, the likeliest token in %d of %d\n", dtype, relative, same,
+                    pieces);
+        EXPECT_GT(relative, 0) << dtype;
+        EXPECT_LT(relative, most) << dtype;
     }
 }
 

@@ -32,17 +32,18 @@ struct AbsorbedInputs {
         : weights(weights) {
         const int64_t width = c.width(), count = std::ssize(c.queries);
         const double deviation = 1 / std::sqrt(static_cast<double>(width));
-        q = TestDevice::rounded(random_values(absorbed_starts_of(c.queries).back() * width, seed, c.largest),
-                                activations);
+        q = TestDevice::rounded(
+            random_values(absorbed_starts_of(c.queries).back() * width, seed, c.largest),
+            activations);
         encoder_out =
             TestDevice::rounded(random_values(count * c.frames * width, seed + 1), activations);
-        kv = random_values(2 * width * width, seed + 2, weights == Dtype::i8 ? 40 : deviation);
+        kv = random_values(2 * width * width, seed + 2, has_row_scales(weights) ? 40 : deviation);
         for (float& value : kv)
             if (weights == Dtype::i8) value = std::clamp(std::round(value), -127.0f, 127.0f);
         kv = TestDevice::rounded(std::move(kv), weights);
         scales = random_values(2 * width, seed + 3, 0.1);
         for (float& value : scales) value = static_cast<float>(deviation / 40 * std::exp(value));
-        if (weights != Dtype::i8) std::fill(scales.begin(), scales.end(), 1.0f);
+        if (!has_row_scales(weights)) std::fill(scales.begin(), scales.end(), 1.0f);
         bias = random_values(2 * width, seed + 4);
         std::fill_n(bias.begin(), width, 0.0f);
         for (int64_t b = 0; b < count; ++b) {
@@ -58,8 +59,8 @@ struct AbsorbedInputs {
 };
 
 // One row of one head, in double, folded: keys and values of all frames would take longer.
-void expect_row(double* out, const AbsorbedCase& c, const AbsorbedInputs& in, int64_t b, int64_t row,
-                int64_t h) {
+void expect_row(double* out, const AbsorbedCase& c, const AbsorbedInputs& in, int64_t b,
+                int64_t row, int64_t h) {
     const int64_t width = c.width();
     const float* encoder_out = in.encoder_out.data() + in.slots[b] * c.frames * width;
     std::vector<double> query(width), mixed(width), scores(c.lengths[b]);
@@ -100,7 +101,7 @@ struct Model {
         const int64_t width = c.width(), slots = std::ssize(c.queries);
         encoder_out = device.up(in.encoder_out, activations, {slots, c.frames, width});
         kv.values = device.up(in.kv, in.weights, {2 * width, width});
-        if (in.weights == Dtype::i8) kv.scales = device.up(in.scales, Dtype::f32, {2 * width});
+        if (has_row_scales(in.weights)) kv.scales = device.up(in.scales, Dtype::f32, {2 * width});
         bias = device.up(in.bias, Dtype::f32, {2 * width});
     }
 };
@@ -113,7 +114,7 @@ BatchLayout ragged_of(TestDevice& device, const std::vector<int32_t>& queries,
 }
 
 std::vector<float> absorbed_run(TestDevice& device, const AbsorbedCase& c, const AbsorbedInputs& in,
-                       Dtype activations) {
+                                Dtype activations) {
     const Arena::Scope scope(device.ctx().arena);
     const Model model(device, c, in, activations);
     Tensor q = device.up(in.q, activations, {absorbed_starts_of(c.queries).back(), c.width()});
@@ -142,7 +143,7 @@ TEST_P(AbsorbedAttention, AgreesWithTheSumInDouble) {
         {20, 290, {15, 1}, {97, 290}, 3},
     };
     for (const AbsorbedCase& c : kCases)
-        for (const Dtype weights : {own, Dtype::i8}) {
+        for (const Dtype weights : {own, Dtype::i8, Dtype::fp8}) {
             // The CPU may round what int8 weights multiply (ops.h: linear).
             if (activations == Dtype::f32 && weights == Dtype::i8) continue;
             SCOPED_TRACE(

@@ -117,7 +117,19 @@ TEST(Backend, PrecisionSaysHowWeightsAndCachesAreKept) {
     EXPECT_EQ(precision_of("auto", Device::cuda, Dtype::bf16).weights, Weights::keep_bf16);
     EXPECT_EQ(precision_of("auto", Device::cuda, Dtype::bf16).activations, Dtype::bf16);
     EXPECT_EQ(precision_of("auto", Device::cpu, Dtype::bf16).activations, Dtype::f32);
-    EXPECT_THROW(precision_of("fp8"), UsageError);
+    EXPECT_EQ(precision_of("fp8", Device::cuda).weights, Weights::fp8);
+    EXPECT_EQ(precision_of("fp8", Device::cuda).activations, Dtype::f16);
+    EXPECT_EQ(precision_of("fp8", Device::cuda, Dtype::bf16).activations, Dtype::bf16);
+    EXPECT_THROW(precision_of("fp4"), UsageError);
+}
+
+TEST(Backend, Fp8OnTheCpuIsAnErrorThatNamesInt8) {
+    ComputeOptions options = on("cpu");
+    options.dtype = "fp8";
+    for (const std::string& error :
+         {error_of([&] { context_of(options); }), error_of([] { precision_of("fp8"); })}) {
+        EXPECT_NE(error.find("found the CPU; use --dtype int8"), error.npos) << error;
+    }
 }
 
 }  // namespace

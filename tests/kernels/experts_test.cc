@@ -67,7 +67,7 @@ ExpertMatrices matrices_of(Weights& weights, const Tensor& stacked, int64_t expe
 
 TEST_P(ExpertOps, ExpertLinear) {
     for (const ExpertCase& c : kExpertCases)
-        for (const Kind kind : {Kind::f32, Kind::f16, Kind::bf16, Kind::int8}) {
+        for (const Kind kind : {Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8}) {
             SCOPED_TRACE(concat(c.rows, " rows, ", c.n, " x ", c.k, ", kind ", int(kind)));
             const Arena::Scope scope(ctx().arena);
             Weights weights(kind, ctx().arena.source());
@@ -80,7 +80,10 @@ TEST_P(ExpertOps, ExpertLinear) {
             Tensor y = device_.empty(dtype(), {c.rows * c.pairs_per_row, c.n});
             expert_linear(ctx(), y, device_.up(x, dtype(), {c.rows, c.k}), experts,
                           device_.up(choices(c)));
-            const double tolerance = kind == Kind::int8 ? 0.03 : kind == Kind::f32 ? 0 : 0.01;
+            const double tolerance = kind == Kind::fp8    ? 0.15
+                                     : kind == Kind::int8 ? 0.03
+                                     : kind == Kind::f32  ? 0
+                                                          : 0.01;
             expect_near(device_.down(y), experts_expected(c, x, w, bias),
                         GetParam().tolerance + tolerance);
         }
@@ -190,7 +193,7 @@ TEST_P(ExpertOps, GatedExperts) {
 // Up to 16 rows on the CPU, any number on a GPU.
 TEST_P(ExpertOps, RowsAreTheSameBitsWhateverIsBesideThem) {
     const ExpertCase c = {16, 2, 4, 40, 128, false};
-    for (const Kind kind : {Kind::f32, Kind::f16, Kind::int8, Kind::keep}) {
+    for (const Kind kind : {Kind::f32, Kind::f16, Kind::int8, Kind::fp8, Kind::keep}) {
         const Arena::Scope scope(ctx().arena);
         Weights weights(kind, ctx().arena.source());
         std::vector<float> w = random_values(c.experts * c.n * c.k, 1);

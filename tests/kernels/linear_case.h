@@ -17,11 +17,13 @@ struct WeightCase {
 
 // Many rows of bf16 and int8 are multiplied by activations rounded to bf16 (8 bits) and int8 where
 // the processor can. A few rows times int8 weights round the activations to 16 bits at most: four
-// deviations of that rounding are 4 * 0.29 / 32767.
+// deviations of that rounding are 4 * 0.29 / 32767. x times fp8 is such that a GPU's rounding of it
+// changes nothing (LinearInputs).
 inline constexpr WeightCase kWeights[] = {{Dtype::f32, 1e-6, 1e-6},
                                           {Dtype::f16, 1e-6, 1e-6},
                                           {Dtype::bf16, 1e-6, 3e-3},
-                                          {Dtype::i8, 4e-5, 8e-3}};
+                                          {Dtype::i8, 4e-5, 8e-3},
+                                          {Dtype::fp8, 1e-6, 1e-6}};
 
 struct LinearShape {
     int64_t t, n, k;
@@ -41,6 +43,11 @@ struct LinearInputs {
             for (int64_t i = 0; i < n * k; ++i)
                 w[i] = std::clamp(std::round(w[i] / scales[i / k]), -127.0f, 127.0f);
         }
+        if (weights == Dtype::fp8) {
+            scales.assign(n, 1.0f / 128 / std::sqrt(static_cast<float>(k)));
+            for (int64_t i = 0; i < n * k; ++i) w[i] /= scales[i / k];
+            round_rows_to_fp8();
+        }
         w = TestDevice::rounded(w, weights);
         bias = random_values(n, seed + 2);
         residual = TestDevice::rounded(random_values(t * n, seed + 3), activations);
@@ -48,8 +55,13 @@ struct LinearInputs {
     Matrix up(TestDevice& device, Dtype dtype) const {
         Matrix matrix;
         matrix.values = device.up(w, dtype, {shape.n, shape.k});
-        if (dtype == Dtype::i8) matrix.scales = device.up(scales, Dtype::f32, {shape.n});
+        if (has_row_scales(dtype)) matrix.scales = device.up(scales, Dtype::f32, {shape.n});
         return matrix;
+    }
+    // Rows of e4m3 / 2^7 whose largest magnitude is 448 / 2^7.
+    void round_rows_to_fp8() {
+        for (float& value : x) value = to_float(to_fp8(value * 128)) / 128;
+        for (int64_t t = 0; t < shape.t; ++t) x[t * shape.k + t % shape.k] = kLargestFp8 / 128;
     }
     static double activated(double x, Activation activation) {
         if (activation == Activation::gelu) return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));

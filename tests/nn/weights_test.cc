@@ -67,6 +67,24 @@ TEST(Weights, Int8HasAScaleARow) {
     }
 }
 
+TEST(Weights, Fp8HasAScaleARow) {
+    TestDevice device(kCpuCase);
+    std::vector<float> stored = random_values(4 * 35, 3);
+    for (size_t i = 0; i < 35; ++i) stored[35 + i] *= 1000, stored[70 + i] = 0;
+    Weights weights(Kind::fp8);
+    const Matrix matrix = weights.matrix({device.up(stored, Dtype::f32, {4, 35})});
+    ASSERT_EQ(describe(matrix.values), "fp8 (4, 35)");
+    for (size_t row = 0; row < 4; ++row) {
+        float largest = 0;
+        for (size_t i = 0; i < 35; ++i) largest = std::max(largest, std::abs(stored[row * 35 + i]));
+        const float scale = matrix.scales.as<float>()[row];
+        EXPECT_NEAR(scale, largest / 448, 1e-30);
+        for (size_t i = row * 35; i < (row + 1) * 35; ++i)
+            EXPECT_NEAR(to_float(matrix.values.as<fp8_t>()[i]) * scale, stored[i],
+                        std::max(std::abs(stored[i]) / 16, scale * 0x1p-10f));
+    }
+}
+
 TEST(Weights, StacksTransposesAndReordersTaps) {
     TestDevice device(kCpuCase);
     const Tensor a = device.up({1, 2, 3, 4}, Dtype::f32, {2, 2});
@@ -93,7 +111,7 @@ TEST(Weights, TransposesBlocksAndPartsOfOneShape) {
     RandomBlocks stored(Dtype::q8_0, 6, 32, 1);
     std::vector<float> numbers = stored.values();
     const Tensor wide = TestDevice::host(numbers, {6, 32});
-    for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::int8}) {
+    for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::int8, Kind::fp8}) {
         Weights weights(kind);
         const auto parts_of = [&](const Tensor& all) {
             return weights.transposed_matrices({all.slice(0, 3), all.slice(3, 6)});
@@ -125,7 +143,8 @@ TEST(Weights, WhatDoesNotFitIsAnError) {
     EXPECT_THROW(weights.vector({ids}), Error);
     EXPECT_THROW(weights.convolution(a), Error);
     for (const float bad : {std::numeric_limits<float>::infinity(), NAN})
-        for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8})
+        for (const Kind kind :
+             {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8})
             EXPECT_THROW(weights.matrix({device.up({1, bad}, Dtype::f32, {1, 2})}, kind), Error);
 }
 
@@ -166,7 +185,8 @@ TEST(Weights, DoNotDependOnTheThreads) {
         const std::vector<float> values =
             TestDevice::rounded(random_values(kRows * kSize, 9), stored);
         const Tensor from = device.up(values, stored, {kRows, kSize});
-        for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8}) {
+        for (const Kind kind :
+             {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8}) {
             SCOPED_TRACE(concat(name_of(stored), " as ", static_cast<int>(kind)));
             Weights one(kind), many(kind, cpu_memory(), 5);
             const Matrix expected = one.matrix({from, from}), found = many.matrix({from, from});
@@ -207,7 +227,8 @@ TEST(Weights, StoredValuesNeedNotBeAligned) {
 TEST(Weights, RefuseWhatIsNotFinite) {
     TestDevice device(kCpuCase);
     for (const Dtype stored : {Dtype::f32, Dtype::f16, Dtype::bf16})
-        for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8})
+        for (const Kind kind :
+             {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8})
             for (const float value : {INFINITY, -INFINITY, NAN})
                 for (const size_t place : {0, 70 * 8 + 3, 100 * 8 - 1}) {
                     std::vector<float> values = random_values(100 * 8, 11);

@@ -74,6 +74,7 @@ TEST(KernelCase, ValuesAreThoseOfTheirType) {
     EXPECT_EQ(on.up({third}, Dtype::bf16, {1}).values[0], 0.333984375);
     EXPECT_EQ(on.up({third}, Dtype::f16, {1}).values[0], 0.333251953125);
     EXPECT_EQ(on.up({-7, 3}, Dtype::i8, {2}).values, (Numbers{-7, 3}));
+    EXPECT_EQ(on.up({third, 500}, Dtype::fp8, {2}).values, (Numbers{0.34375, 448}));
     EXPECT_EQ(on.down(on.ids({5, 1})), (Numbers{5, 1}));
 }
 

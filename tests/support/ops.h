@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/fp8.h"
 #include "core/half.h"
 #include "kernels/ops.h"
 #include "kernels/quant/blocks.h"
@@ -90,6 +91,7 @@ class TestDevice {
             if (dtype == Dtype::f16) store(bytes, i, to_f16(values[i]));
             if (dtype == Dtype::bf16) store(bytes, i, to_bf16(values[i]));
             if (dtype == Dtype::i8) store(bytes, i, static_cast<int8_t>(values[i]));
+            if (dtype == Dtype::fp8) store(bytes, i, to_fp8(values[i]));
         }
         upload(tensor.data, bytes.data(), bytes.size());
         return tensor;
@@ -127,6 +129,7 @@ class TestDevice {
         for (float& value : values) {
             if (dtype == Dtype::f16) value = to_float(to_f16(value));
             if (dtype == Dtype::bf16) value = to_float(to_bf16(value));
+            if (dtype == Dtype::fp8) value = to_float(to_fp8(value));
         }
         return values;
     }

@@ -66,9 +66,10 @@ class PartReader {
         return LinearGroup(std::move(linears));
     }
 
-    // The router decides which experts compute a token: int8 would change its choices.
+    // The router decides which experts compute a token: int8 or fp8 would change its choices.
     Linear router(Precision::Weights precision) {
-        if (precision == Precision::Weights::int8) precision = Precision::Weights::keep_f16;
+        if (precision == Precision::Weights::int8 || precision == Precision::Weights::fp8)
+            precision = Precision::Weights::keep_f16;
         return {weights_.matrix({take(Part::router)}, precision),
                 vector_or_none(Part::router_bias)};
     }

@@ -21,7 +21,7 @@ constexpr int64_t kMostFoldedRows = 256;  // per launch: scratch is 0.4 MB per r
 struct FoldedArgs {
     void* out;
     const void *q, *encoder_out, *kv;
-    const float *scales, *bias;  // of kv's rows; scales: int8 only
+    const float *scales, *bias;  // of kv's rows; scales: int8 and fp8
     const int *query_start, *slot, *length;
     Dtype type, kv_type;
     int sequences, slots, frames, c, heads;

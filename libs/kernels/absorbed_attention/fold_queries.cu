@@ -1,5 +1,5 @@
-// The first kernel of absorbed_attention: q' = q_h Wk_h for each head. It requests its weights before
-// it waits for the previous kernel.
+// The first kernel of absorbed_attention: q' = q_h Wk_h for each head. It requests its weights
+// before it waits for the previous kernel.
 #include <cuda_pipeline.h>
 
 #include "kernels/absorbed_attention/absorbed_attention.cuh"
@@ -33,7 +33,7 @@ __device__ void load_key_weights(KeyWeights<T>& shared, const W* from, int c) {
             const uint32_t words[4] = {v.x, v.y, v.z, v.w};
             uint32_t pairs[4][2];
 #pragma unroll
-            for (int j = 0; j < 4; ++j) int8_to_pairs(words[j], pairs[j], T());
+            for (int j = 0; j < 4; ++j) bytes_to_pairs(words[j], pairs[j], W(), T());
             uint4* to = reinterpret_cast<uint4*>(&shared.values[row][column]);
             to[0] = {pairs[0][0], pairs[0][1], pairs[1][0], pairs[1][1]};
             to[1] = {pairs[2][0], pairs[2][1], pairs[3][0], pairs[3][1]};
@@ -43,8 +43,8 @@ __device__ void load_key_weights(KeyWeights<T>& shared, const W* from, int c) {
     __pipeline_wait_prior(0);
 }
 
-// int8: the scales of Wk_h's rows belong to q's channels. They are divided by the largest one here,
-// so small scales lose no digits. Returns the largest, which scales the result.
+// Of bytes: the scales of Wk_h's rows belong to q's channels. They are divided by the largest one
+// here, so small scales lose no digits. Returns the largest, which scales the result.
 template <class T>
 __device__ float load_factors(KeyWeights<T>& shared, const float* scales) {
     const float low = scales[threadIdx.x % 32], high = scales[threadIdx.x % 32 + 32];

@@ -86,8 +86,8 @@ struct ValueWeights {
             return as_half(raw);
         } else {
             Half out;
-            int8_to_pairs(raw.x, out.step[0], T());
-            int8_to_pairs(raw.y, out.step[1], T());
+            bytes_to_pairs(raw.x, out.step[0], W(), T());
+            bytes_to_pairs(raw.y, out.step[1], W(), T());
             return out;
         }
     }

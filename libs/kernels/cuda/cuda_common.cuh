@@ -142,6 +142,11 @@ __device__ inline float to_f32(float x) { return x; }
 __device__ inline float to_f32(__half x) { return __half2float(x); }
 __device__ inline float to_f32(__nv_bfloat16 x) { return __bfloat162float(x); }
 __device__ inline float to_f32(int8_t x) { return static_cast<float>(x); }
+// Of a number; NaN is lost.
+__device__ inline float to_f32(fp8_t x) {
+    const __half_raw moved = {static_cast<uint16_t>((x.bits & 0x80) << 8 | (x.bits & 0x7f) << 7)};
+    return __half2float(moved) * 256.0f;
+}
 
 template <class T>
 __device__ T from_f32(float x);

@@ -36,13 +36,14 @@ CUtensorMap tile_map(Dtype dtype, const void* data, std::initializer_list<uint64
     uint32_t steps[5];
     std::fill_n(steps, 5, 1);
     CUtensorMap map;
-    const CUresult status = encode(
-        &map,
-        dtype == Dtype::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-        static_cast<uint32_t>(sizes.size()), const_cast<void*>(data), sizes.begin(),
-        strides.begin(), box.begin(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUtensorMapDataType type = dtype == Dtype::fp8   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                                     : dtype == Dtype::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                                           : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    const CUresult status =
+        encode(&map, type, static_cast<uint32_t>(sizes.size()), const_cast<void*>(data),
+               sizes.begin(), strides.begin(), box.begin(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+               CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     require(status == CUDA_SUCCESS, "cuTensorMapEncodeTiled: error ", static_cast<int>(status));
     return map;
 }

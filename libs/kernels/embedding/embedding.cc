@@ -5,6 +5,7 @@
 #include "kernels/elementwise/cast_to_f32.h"
 #include "kernels/gradients.h"
 #include "kernels/ops_table.h"
+#include "kernels/quant/fp8_rows.h"
 #include "kernels/runtime/cuda_library.h"
 #include "kernels/runtime/parallel.h"
 
@@ -52,6 +53,9 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
         if (values.dtype == Dtype::i8)
             cpu.widen_int8(to, reinterpret_cast<const int8_t*>(from),
                            table.scales.as<float>()[ids[t]], channels);
+        else if (values.dtype == Dtype::fp8)
+            widen_fp8(to, reinterpret_cast<const fp8_t*>(from), table.scales.as<float>()[ids[t]],
+                      channels);
         else if (is_quantized(values.dtype))
             cpu.dequantize(to, from, values.dtype, channels);
         else

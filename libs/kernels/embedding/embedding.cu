@@ -7,7 +7,7 @@ namespace {
 
 struct Embedding {
     const int *tokens, *position;
-    const float *scales, *positions;  // of int8; or null
+    const float *scales, *positions;  // of int8 and fp8; or null
     int64_t rows, channels, vocabulary, places;
     float scale;
 };
@@ -96,7 +96,7 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
     if (y.size() == 0) return;
     const bool packs = in_packs(channels, {y.data, table.values.data, positions.data});
     const RowGrid grid(rows, packs ? channels / kPack : channels);
-    const bool scaled = table.values.dtype == Dtype::i8;
+    const bool scaled = has_row_scales(table.values.dtype);
     const Embedding args{tokens.as<int32_t>(),
                          position.as<int32_t>(),
                          scaled ? table.scales.as<float>() : nullptr,
@@ -128,7 +128,8 @@ void embedding(Context& ctx, Tensor y, Tensor tokens, Tensor position, const Mat
         return;
     }
     with_float_type(y.dtype, [&](auto y_value) {
-        if (scaled) return launch(y_value, int8_t{});
+        if (table.values.dtype == Dtype::i8) return launch(y_value, int8_t{});
+        if (table.values.dtype == Dtype::fp8) return launch(y_value, fp8_t{});
         with_float_type(table.values.dtype, [&](auto w_value) { launch(y_value, w_value); });
     });
     CUDA_CHECK(cudaGetLastError());

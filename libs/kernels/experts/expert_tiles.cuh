@@ -19,7 +19,7 @@ struct ExpertTiles {
     const int *chosen, *order;
     const PairTile* tiles;
     int experts, pairs_per_row;
-    int begin, end;               // the experts whose weights are there; other tiles are empty
+    int begin, end;  // the experts whose weights are there; other tiles are empty
     bool is_gated;
     int64_t bytes, up_bytes;      // from one expert to the next; if gated, from gate to up
     const float *bias, *up_bias;  // of all experts, or null
@@ -77,7 +77,7 @@ bool quantized_experts(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w
 bool converts_experts(Context& ctx, const Tensor& y, const Tensor& x, const ExpertMatrices& w);
 bool converted_experts(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w, Tensor chosen);
 
-// Weights that tiled_kernel takes (expert_products.cu): of x's 16-bit type, or int8.
+// Weights that tiled_kernel takes (expert_products.cu): of x's 16-bit type, int8 or fp8.
 bool expert_products(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w, Tensor chosen);
 
 }  // namespace hark::cuda

@@ -10,6 +10,7 @@
 namespace hark::cuda::lt {
 
 inline cudaDataType_t cuda_type(Dtype dtype) {
+    if (dtype == Dtype::fp8) return CUDA_R_8F_E4M3;
     return dtype == Dtype::f32 ? CUDA_R_32F : dtype == Dtype::f16 ? CUDA_R_16F : CUDA_R_16BF;
 }
 

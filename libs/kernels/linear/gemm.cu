@@ -5,6 +5,7 @@
 
 #include "kernels/elementwise/rows.cuh"
 #include "kernels/linear/cublaslt.cuh"
+#include "kernels/linear/fp8_rows.cuh"
 #include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
@@ -62,6 +63,7 @@ void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
     };
     with_float_type(to.dtype, [&](auto to_value) {
         if (from.dtype == Dtype::i8) return launch(to_value, int8_t{});
+        if (from.dtype == Dtype::fp8) return launch(to_value, fp8_t{});
         with_float_type(from.dtype, [&](auto from_value) { launch(to_value, from_value); });
     });
     CUDA_CHECK(cudaGetLastError());
@@ -109,6 +111,21 @@ void apply_epilogue(Context& ctx, Tensor y, Tensor product, const Epilogue& then
     CUDA_CHECK(cudaGetLastError());
 }
 
+// Scales of the rows of both factors, which cuBLASLt has since CUDA 12.9.
+#if CUDART_VERSION >= 12090
+constexpr bool kHasRowScales = true;
+void set_row_scales(const ProductPlan& plan, const float* w, const float* x) {
+    constexpr int32_t kOuter = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+    set(plan.operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, kOuter);
+    set(plan.operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, kOuter);
+    set(plan.operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, w);
+    set(plan.operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, x);
+}
+#else
+constexpr bool kHasRowScales = false;
+void set_row_scales(const ProductPlan&, const float*, const float*) {}
+#endif
+
 // A product for cuBLASLt: d (T, N with `stride` columns) = act(x W^T + bias) [+ residual].
 struct Product {
     Tensor d, x, w;                  // w (N, K) in x's type; d.data is the block's first column
@@ -116,6 +133,7 @@ struct Product {
     const void* bias = nullptr;      // (N) in d's type
     const void* residual = nullptr;  // of d's type and stride
     bool gelu_tanh = false;
+    const float *x_scales = nullptr, *w_scales = nullptr;  // of the rows of e4m3
 
     cublasLtEpilogue_t epilogue() const {
         if (gelu_tanh) return bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
@@ -148,6 +166,7 @@ ProductPlan& gemm_plan_for(Handles& handles, const Product& product, int64_t row
     plan->w = layout(w.dtype, w.dim(1), w.dim(0), w.dim(1));
     plan->x = layout(x.dtype, w.dim(1), rows, w.dim(1));
     plan->y = layout(d.dtype, w.dim(0), rows, product.stride);
+    if (product.x_scales) set_row_scales(*plan, product.w_scales, product.x_scales);
     // No split sums for any number of rows: the number of parts would depend on it.
     const auto reduction =
         rows == kNominalRows ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_MASK;
@@ -161,6 +180,7 @@ void multiply(Context& ctx, const Product& product) {
     Handles& handles = handles_of(ctx);
     ProductPlan& plan = gemm_plan_for(handles, product, nominal_rows(ctx, product.x.rows()));
     if (product.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+    if (product.x_scales) set_row_scales(plan, product.w_scales, product.x_scales);
     for (cublasLtMatrixLayout_t of_rows : {plan.x, plan.y})
         set(of_rows, CUBLASLT_MATRIX_LAYOUT_COLS, static_cast<uint64_t>(product.x.rows()));
     const float alpha = 1, beta = product.residual ? 1 : 0;
@@ -194,20 +214,26 @@ void with_blocks(Context& ctx, Dtype dtype, const Matrix& w, F&& multiply) {
     }
 }
 
-// d = x W^T with the epilogue that cuBLASLt fuses.
-void multiply_blocks(Context& ctx, Tensor d, Tensor x, const Matrix& w, const Epilogue& fused) {
+// d = x W^T with the epilogue that cuBLASLt fuses; norm: of gemm().
+void multiply_blocks(Context& ctx, Tensor d, Tensor x, const Matrix& w, const Epilogue& fused,
+                     const Norm& norm) {
     const int64_t n = w.values.dim(0);
     Tensor bias = fused.bias;
     if (bias && d.dtype != Dtype::f32) {  // cuBLASLt needs a bias of y's type
         bias = ctx.arena.tensor(d.dtype, {1, n});
         convert(ctx, bias, fused.bias.reshaped({1, n}), nullptr);
     }
+    const bool gelu_tanh = fused.activation == Activation::gelu_tanh;
+    if (multiplies_fp8(x, w)) {
+        const Fp8Rows rows = to_fp8_rows(ctx, x, norm);
+        return multiply(ctx, {d, rows.values, w.values, n, bias.data, fused.residual.data,
+                              gelu_tanh, rows.scales.as<float>(), w.scales.as<float>()});
+    }
     with_blocks(ctx, x.dtype, w, [&](const Block& block) {
         Tensor columns = d;
         columns.data = column(d, block.first);
-        multiply(ctx,
-                 {columns, x, block.values, n, column(bias, block.first),
-                  column(fused.residual, block.first), fused.activation == Activation::gelu_tanh});
+        multiply(ctx, {columns, x, block.values, n, column(bias, block.first),
+                       column(fused.residual, block.first), gelu_tanh});
     });
 }
 
@@ -219,21 +245,43 @@ ProductPlan::~ProductPlan() {
     if (operation) cublasLtMatmulDescDestroy(operation);
 }
 
-void gemm(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then) {
+bool multiplies_fp8(const Tensor& x, const Matrix& w) {
+    return kHasRowScales && takes_fp8_rows(x, w) && w.values.dim(0) % 16 == 0;
+}
+
+namespace {
+
+bool is_fp8_wgmma_product(const Tensor& x, const Matrix& w, const Epilogue& then) {
+    return x.rows() >= kManyRowsOnGpu && has_fp8_wgmma_product(x, w, then);
+}
+
+}  // namespace
+
+bool rounds_x(const Tensor& x, const Matrix& w, const Epilogue& then) {
+    return multiplies_fp8(x, w) || is_fp8_wgmma_product(x, w, then);
+}
+
+void gemm(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+          const Norm& norm) {
     const Arena::Scope scope(ctx.arena);
-    if (has_wgmma_product(y, x, w, then)) {
+    if (is_fp8_wgmma_product(x, w, then)) return fp8_wgmma_product(ctx, y, x, w, then, norm);
+    if (!multiplies_fp8(x, w) && has_wgmma_product(y, x, w, then)) {
         return with_blocks(ctx, x.dtype, w,
                            [&](const Block& block) { wgmma_product(ctx, y, x, block, then.bias); });
     }
     const bool direct = y.dtype == x.dtype || (y.dtype == Dtype::f32 && is_16_bit(x.dtype));
-    const bool fusible = then.activation == Activation::none ||
-                         (then.activation == Activation::gelu_tanh && !then.residual);
-    if (direct && fusible) return multiply_blocks(ctx, y, x, w, then);
+    // Of e4m3 it knows no GELU, and of an f32 y no f32 bias.
+    const bool fusible =
+        multiplies_fp8(x, w)
+            ? then.activation == Activation::none && (is_16_bit(y.dtype) || !then.bias)
+            : then.activation == Activation::none ||
+                  (then.activation == Activation::gelu_tanh && !then.residual);
+    if (direct && fusible) return multiply_blocks(ctx, y, x, w, then, norm);
     // The product is written to y, unless y is still needed as the residual.
     const bool in_place = direct && then.residual.data != y.data;
     const Tensor product =
         in_place ? y : ctx.arena.tensor(direct ? y.dtype : Dtype::f32, {y.rows(), y.dim(-1)});
-    multiply_blocks(ctx, product, x, w, {});
+    multiply_blocks(ctx, product, x, w, {}, norm);
     apply_epilogue(ctx, y, product, then);
 }
 

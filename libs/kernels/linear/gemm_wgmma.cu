@@ -1,10 +1,11 @@
-// linear for many rows and the exact GELU on Hopper. Two warpgroups of a block take tiles in turn:
-// one finishes its sums (bias, GELU) while the other's products fill the matrix units. One thread
-// of a third warpgroup starts the copies.
+// linear for many rows on Hopper: with the exact GELU, or of e4m3. Two warpgroups of a block take
+// tiles in turn: one finishes its sums (bias, GELU) while the other's products fill the matrix
+// units. One thread of a third warpgroup starts the copies.
 #include "kernels/linear/gemm_wgmma.cuh"
 
+#include "kernels/linear/fp8_rows.cuh"
 #include "kernels/linear/gemm.cuh"
-#include "kernels/linear/gemm_wgmma_epilogue.cuh"
+#include "kernels/linear/gemm_wgmma_scaled.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -12,8 +13,19 @@ namespace {
 using namespace hopper;
 using namespace gemm_wgmma;
 
+// Loads the scales of a tile to shared memory.
+template <class S>
+__device__ void load_scales(Scales<S>& scales, const Product& args, int row, int output, int group,
+                            int parity) {
+    const int thread = threadIdx.x % kGroup;
+    for (int i = thread; i < S::kRows; i += kGroup)
+        scales.x[group][parity][i] = row + i < args.rows ? args.x_scales[row + i] : 0.0f;
+    scales.w[group][parity][thread] =
+        output + thread < args.n ? args.w_scales[output + thread] : 0.0f;
+}
+
 // A warpgroup computes every other tile of its block.
-template <class T, class S>
+template <class T, class Y, class S>
 __device__ void multiply_tiles(Shared<T, S>& shared, const Product& args, int rank, int group) {
     const int thread = threadIdx.x % kGroup, warp = thread / 32, lane = thread % 32;
     // Each warp reports to both blocks that it has read a stage.
@@ -39,7 +51,7 @@ __device__ void multiply_tiles(Shared<T, S>& shared, const Product& args, int ra
             const uint64_t x = factor(shared.x[place.at]), w = factor(shared.w[place.at]);
             fence_products();
 #pragma unroll
-            for (int k = 0; k < kDepth / 16; ++k)
+            for (int k = 0; k < 128 / 32; ++k)
 #pragma unroll
                 for (int part = 0; part < S::kParts; ++part)
                     multiply(T{}, sums[part], moved(x, part * 64 * 128 + k * 32), moved(w, k * 32),
@@ -56,19 +68,28 @@ __device__ void multiply_tiles(Shared<T, S>& shared, const Product& args, int ra
         float* const bias = shared.bias[group][round % 2];
         const bool biased = args.bias && output + thread < args.n;
         bias[thread] = biased ? args.bias[output + thread] : 0.0f;
+        if constexpr (sizeof(T) == 1)
+            load_scales<S>(shared.scales, args, row, output, group, round % 2);
         sync_part(1 + group, kGroup);
         wait_products<0>();
 #pragma unroll
         for (int part = 0; part < S::kParts; ++part) pin(sums[part]);
         release(before);
-        write<T>(args, at, sums, bias);
+        if constexpr (sizeof(T) == 1) {
+            const TileFactors factors = {shared.scales.x[group][round % 2],
+                                         shared.scales.w[group][round % 2], bias};
+            write_scaled<Y>(args, at, sums, factors);
+        } else {
+            write<Y>(args, at, sums, bias);
+        }
         tiles.advance();
         tiles.advance();
         place.advance(args.steps);
     }
 }
 
-template <class T, class S>
+// Factors of T, y of Y.
+template <class T, class Y, class S>
 __global__ void __launch_bounds__(S::kThreads, 1)
     many_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Product args) {
 #if HARK_HOPPER_CODE
@@ -98,19 +119,19 @@ __global__ void __launch_bounds__(S::kThreads, 1)
         __syncwarp();
     } else {
         take_registers<S::kRegisters>();
-        multiply_tiles<T, S>(shared, args, rank, warp / 4 - 1);
+        multiply_tiles<T, Y, S>(shared, args, rank, warp / 4 - 1);
     }
     sync_cluster();  // the other block may still send rows here and report reads
 #endif
 }
 
-template <class T, class S>
+template <class T, class Y, class S>
 void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w) {
-    const auto kernel = many_kernel<T, S>;
+    const auto kernel = many_kernel<T, Y, S>;
     constexpr int kBytes = sizeof(Shared<T, S>) + 1024;  // 1024: to align it
     const auto map = [](const Tensor& of, uint32_t rows) {
         const auto k = static_cast<uint64_t>(of.dim(-1)), n = static_cast<uint64_t>(of.rows());
-        return tile_map(of.dtype, of.data, {k, n}, {k * sizeof(T)}, {kDepth, rows});
+        return tile_map(of.dtype, of.data, {k, n}, {k * sizeof(T)}, {kDepth<T>, rows});
     };
     const Maps maps = {map(x, S::kRows / kPair), map(w, kOutputs)};
     cudaLaunchAttribute wishes[2] = {};
@@ -135,7 +156,7 @@ void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w)
     CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, args));
 }
 
-template <class T>
+template <class T, class Y>
 void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w) {
     // Larger tiles read less; smaller ones leave less of the last round empty. The bits are the
     // same: the sums of every tile take the columns in the same order.
@@ -143,15 +164,15 @@ void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w)
         const int64_t tiles = ceil_div(args.rows, rows) * ceil_div(args.n, kOutputs);
         return ceil_div(tiles, multiprocessors()) * rows;
     };
-    if (rounds(128) < rounds(192)) return launch<T, Shape<2>>(ctx, args, x, w);
-    launch<T, Shape<3>>(ctx, args, x, w);
+    if (rounds(128) < rounds(192)) return launch<T, Y, Shape<2>>(ctx, args, x, w);
+    launch<T, Y, Shape<3>>(ctx, args, x, w);
 }
 
 }  // namespace
 
 bool has_wgmma_product(const Tensor& y, const Tensor& x, const Matrix& w, const Epilogue& then) {
     const bool hopper =
-        has_hopper_code(reinterpret_cast<const void*>(many_kernel<__half, Shape<2>>));
+        has_hopper_code(reinterpret_cast<const void*>(many_kernel<__half, __half, Shape<2>>));
     const bool as_stored = w.values.dtype == x.dtype;
     const uintptr_t pointers = reinterpret_cast<uintptr_t>(x.data) |
                                (as_stored ? reinterpret_cast<uintptr_t>(w.values.data) : 0);
@@ -167,10 +188,48 @@ void wgmma_product(Context& ctx, Tensor y, Tensor x, const Block& w, const Tenso
     const bool wide =
         y.dtype == x.dtype && reinterpret_cast<uintptr_t>(to) % 16 == 0 && (n | stride) % 8 == 0;
     const float* const biases = bias ? bias.as<float>() + w.first : nullptr;
-    const auto steps = static_cast<int>(ceil_div(x.dim(-1), kDepth));
-    const Product args = {to, biases, y.dtype, x.rows(), n, stride, steps, wide, w.uploaded};
-    if (x.dtype == Dtype::f16) return launch<__half>(ctx, args, x, w.values);
-    launch<__nv_bfloat16>(ctx, args, x, w.values);
+    const auto steps = static_cast<int>(ceil_div(x.dim(-1), kDepth<__half>));
+    const Product args = {.y = to,
+                          .bias = biases,
+                          .y_type = y.dtype,
+                          .rows = x.rows(),
+                          .n = n,
+                          .stride = stride,
+                          .steps = steps,
+                          .wide = wide,
+                          .uploaded = w.uploaded};
+    if (x.dtype == Dtype::f16) return launch<__half, __half>(ctx, args, x, w.values);
+    launch<__nv_bfloat16, __nv_bfloat16>(ctx, args, x, w.values);
+}
+
+bool has_fp8_wgmma_product(const Tensor& x, const Matrix& w, const Epilogue& then) {
+    return takes_fp8_rows(x, w) &&
+           has_hopper_code(reinterpret_cast<const void*>(many_kernel<fp8_t, __half, Shape<2>>)) &&
+           (then.activation == Activation::gelu || then.activation == Activation::none);
+}
+
+void fp8_wgmma_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+                       const Norm& norm) {
+    const Fp8Rows rows = to_fp8_rows(ctx, x, norm);
+    const int64_t n = w.values.dim(0);
+    const uintptr_t pointers =
+        reinterpret_cast<uintptr_t>(y.data) | reinterpret_cast<uintptr_t>(then.residual.data);
+    const Product args = {.y = y.data,
+                          .bias = then.bias ? then.bias.as<float>() : nullptr,
+                          .y_type = y.dtype,
+                          .rows = x.rows(),
+                          .n = n,
+                          .stride = n,
+                          .steps = static_cast<int>(ceil_div(x.dim(-1), kDepth<fp8_t>)),
+                          .wide = is_16_bit(y.dtype) && pointers % 16 == 0 && n % 8 == 0,
+                          .uploaded = true,
+                          .x_scales = rows.scales.as<float>(),
+                          .w_scales = w.scales.as<float>(),
+                          .residual = then.residual.data,
+                          .gelu = then.activation == Activation::gelu};
+    if (y.dtype == Dtype::bf16)
+        return launch<fp8_t, __nv_bfloat16>(ctx, args, rows.values, w.values);
+    launch<fp8_t, __half>(ctx, args, rows.values, w.values);
 }
 
 }  // namespace hark::cuda

@@ -1,5 +1,5 @@
-// linear for many rows and the exact GELU on Hopper, data movement: shared memory, the order of the
-// tiles, and the thread that starts the copies.
+// linear for many rows on Hopper, with the exact GELU or of e4m3; data movement: shared memory, the
+// order of the tiles, and the thread that starts the copies.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,9 @@ namespace hark::cuda::gemm_wgmma {
 
 using namespace hopper;
 
-inline constexpr int kDepth = 64;       // columns of K per stage: the swizzle's 128 bytes
+// Columns of K per stage: the swizzle's 128 bytes.
+template <class T>
+inline constexpr int kDepth = 128 / sizeof(T);
 inline constexpr int kOutputs = 128;    // per tile
 inline constexpr int kPair = 2;         // blocks per cluster, with neighbouring outputs
 inline constexpr int kGroup = 128;      // threads per warpgroup
@@ -26,7 +28,8 @@ struct Shape {
     static constexpr int kRegisters = 240, kCopyRegisters = 24;
 };
 
-// y (rows, n with `stride` columns) = GELU(x (rows, K) W^T + bias)
+// y (rows, n with `stride` columns) = GELU(x (rows, K) W^T + bias); of e4m3 the GELU is optional,
+// and rows of x and W have scales.
 struct Product {
     void* y;
     const float* bias;
@@ -35,17 +38,29 @@ struct Product {
     int steps;      // of kDepth columns
     bool wide;      // y can be written in 16 bytes
     bool uploaded;  // no kernel has written W: it can be read before the previous kernels end
+    // Of e4m3.
+    const float *x_scales, *w_scales;
+    const void* residual;  // as y, or null
+    bool gelu;
 };
 
 struct Maps {
     CUtensorMap x, w;
 };
 
+// Scales of a warpgroup's tile and its previous one.
+template <class S>
+struct Scales {
+    float x[kMultiplying][2][S::kRows], w[kMultiplying][2][kOutputs];
+};
+struct NoScales {};
+
 template <class T, class S>
 struct Shared {
-    T x[S::kStages][S::kRows][kDepth];
-    T w[S::kStages][kOutputs][kDepth];
-    float bias[kMultiplying][2][kOutputs];  // of a warpgroup's tile and its previous one
+    T x[S::kStages][S::kRows][kDepth<T>];
+    T w[S::kStages][kOutputs][kDepth<T>];
+    float bias[kMultiplying][2][kOutputs];  // as Scales
+    std::conditional_t<sizeof(T) == 1, Scales<S>, NoScales> scales;
     uint64_t full[S::kStages], empty[S::kStages];
 };
 
@@ -83,12 +98,12 @@ __device__ void copy_tiles(Shared<T, S>& shared, const Maps& maps, const Product
     Place<S::kStages> place;
     int row = 0, output = 0;
     const auto start_w = [&](int at, int step) {
-        arrive_expecting(shared.full[at], (S::kRows + kOutputs) * kDepth * sizeof(T));
-        copy_box(shared.w[at], maps.w, shared.full[at], step * kDepth, output);
+        arrive_expecting(shared.full[at], (S::kRows + kOutputs) * kDepth<T> * sizeof(T));
+        copy_box(shared.w[at], maps.w, shared.full[at], step * kDepth<T>, output);
     };
     const auto start_x = [&](int at, int step) {
         copy_box_to((1 << kPair) - 1, shared.x[at][rank * kHalf], maps.x, shared.full[at],
-                    step * kDepth, row + rank * kHalf);
+                    step * kDepth<T>, row + rank * kHalf);
     };
     Schedule<S> tiles(args, rank);
     tiles.place(row, output);

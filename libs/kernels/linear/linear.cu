@@ -1,5 +1,6 @@
 // linear on the GPU: the choice between the plain units (simt.cuh), the matrix units
 // (small_m_mma.cuh) and cuBLASLt (gemm.cuh).
+#include "kernels/linear/fp8_rows.cuh"
 #include "kernels/linear/gemm.cuh"
 #include "kernels/linear/simt.cuh"
 #include "kernels/quant/quantized.cuh"
@@ -14,10 +15,10 @@ constexpr int64_t kTiledRowsOfBlocks = 9;
 
 // Products of at least this many rows are gemm()'s if rows need not be batch-invariant: fewer with
 // 16-bit weights than with those that it has to convert.
-int64_t many_rows(const Context& ctx, const Matrix& w) {
+int64_t many_rows(const Context& ctx, const Tensor& x, const Matrix& w) {
     if (ctx.batch_invariant) return kManyRowsOnGpu;
     if (is_quantized(w.values.dtype)) return kManyRowsOfBlocks;
-    return is_16_bit(w.values.dtype) ? 33 : 192;
+    return is_16_bit(w.values.dtype) || multiplies_fp8(x, w) ? 33 : 192;
 }
 
 template <class X, class W>
@@ -41,10 +42,20 @@ void simt_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
         if (w.values.dtype == Dtype::i8) {
             return launch_values(ctx, args, xs, w.values.as<int8_t>());
         }
+        if (w.values.dtype == Dtype::fp8) {
+            return launch_values(ctx, args, xs, w.values.as<fp8_t>());
+        }
         with_float_type(w.values.dtype, [&](auto w_type) {
             launch_values(ctx, args, xs, static_cast<const decltype(w_type)*>(w.values.data));
         });
     });
+}
+
+// Whether the product's own kernel, or that which rounds its rows, computes the norm.
+bool fuses_norm(const Tensor& x, const Matrix& w, const Epilogue& then, const Norm& norm,
+                bool many) {
+    if (norm.kind == NormKind::rms) return false;
+    return many ? rounds_x(x, w, then) && norms_fp8_rows(x, norm) : norms_row(x, w, norm);
 }
 
 }  // namespace
@@ -55,7 +66,8 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
-    if (norm.weight && (norm.kind == NormKind::rms || !norms_row(x, w, norm))) {
+    const bool many = rows >= many_rows(ctx, x, w);
+    if (norm.weight && !fuses_norm(x, w, gated ? Epilogue{then.bias} : then, norm, many)) {
         const Arena::Scope scope(ctx.arena);
         Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});
         if (norm.kind == NormKind::rms)
@@ -79,7 +91,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     if (append)
         enter(ctx,
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
-    if (rows >= many_rows(ctx, w)) return gemm(ctx, y, x, w, then);
+    if (many) return gemm(ctx, y, x, w, then, norm);
     if (is_quantized(w.values.dtype)) {
         if (rows < kTiledRowsOfBlocks || ctx.batch_invariant)
             return small_m_quantized(ctx, y, x, w, then, with);

@@ -4,6 +4,7 @@
 
 #include "kernels/linear/onednn.h"
 #include "kernels/linear/quantized_product.h"
+#include "kernels/quant/fp8_rows.h"
 
 namespace hark {
 namespace {
@@ -132,6 +133,17 @@ void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const M
     }
 }
 
+// The definition of products by fp8, which tools leave to a GPU: of f32 and the widened weights.
+Matrix widened_fp8_rows(Context& ctx, const Matrix& w) {
+    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
+    const Tensor wide = ctx.arena.tensor(Dtype::f32, {n_size, k_size});
+    parallel_for(ctx.threads, n_size, [&](int64_t n) {
+        widen_fp8(wide.as<float>() + n * k_size, w.values.as<fp8_t>() + n * k_size,
+                  w.scales.as<float>()[n], k_size);
+    });
+    return {wide, {}};
+}
+
 // With bf16 instructions: activations are rounded to bf16, sums are f32.
 void gemm_bf16(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                const EpiloguePointers& then) {
@@ -180,6 +192,10 @@ void gemm_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Mat
 void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                  const Epilogue& epilogue) {
     if (t_size == 0) return;
+    if (w.values.dtype == Dtype::fp8) {
+        const Arena::Scope scope(ctx.arena);
+        return cpu_product(ctx, y, x, t_size, widened_fp8_rows(ctx, w), epilogue);
+    }
     const EpiloguePointers then = pointers_of(epilogue);
     if (in_quantized_tiles(ctx, t_size, w)) return many_quantized_rows(ctx, y, x, t_size, w, then);
     if (t_size <= kFewRowsOnCpu || ctx.few_row_products) {

@@ -53,6 +53,7 @@ void with_rows(const char* op, const Matrix& w, bool aligned_x, const Use& use) 
         use(SimtRows<W, 1>(), ws, k);
     };
     if (stored == Dtype::i8) return of_values(int8_t());
+    if (stored == Dtype::fp8) return of_values(fp8_t());
     with_float_type(stored, of_values);
 }
 

@@ -15,7 +15,7 @@ __device__ inline uint4 load_once(const void* from) {
     return v;
 }
 
-// Operands of a lane's step: 8 columns of every row, or 16 if the weights are int8.
+// Operands of a lane's step: 8 columns of every row, or 16 if the weights are of a byte.
 template <class W, int MT, int NT>
 struct LaneStep {
     static constexpr int kHalves = sizeof(W) == 1 ? 2 : 1;
@@ -225,7 +225,7 @@ void sliced_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const
 }  // namespace
 
 bool has_small_m_product(const Tensor& x, const Matrix& w) {
-    if (!is_16_bit(x.dtype) || (w.values.dtype != x.dtype && w.values.dtype != Dtype::i8))
+    if (!is_16_bit(x.dtype) || (w.values.dtype != x.dtype && !has_row_scales(w.values.dtype)))
         return false;
     const uintptr_t pointers =
         reinterpret_cast<uintptr_t>(x.data) | reinterpret_cast<uintptr_t>(w.values.data);

@@ -7,8 +7,8 @@
 // operand and rows of x the second, so the unit computes each row from that row alone. The type of
 // the weights and K fix how a row is summed:
 //   - units of 64 columns, each multiplied in 4 steps. Which 16 columns a step has is free, as both
-//     operands use the same ones: a lane has 8 (int8: 16) neighbours of a row, 16 bytes of weights
-//     as stored in memory, so no shared memory or shuffle is needed to arrange them;
+//     operands use the same ones: a lane has 8 (of a byte each: 16) neighbours of a row, 16 bytes
+//     of weights as stored in memory, so no shared memory or shuffle is needed to arrange them;
 //   - slices of units, each summed from zero; then the slices are added in order.
 #pragma once
 
@@ -175,7 +175,7 @@ struct Half {
 };
 
 // The place of the 8 values of lane 4 g + t, in units of 8 columns. A lane's 16 bytes of int8
-// weights are both halves.
+// or fp8 are both halves.
 template <class W>
 __device__ constexpr int chunk_of(int t, int half) {
     return sizeof(W) == 1 ? 2 * t + half : 4 * half + t;
@@ -196,15 +196,25 @@ __device__ inline void int8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __nv_
     }
 }
 
-// 8 values as X from 16 bytes of weights; of int8 the half `half`.
+// Four weights of a byte each as two pairs of X.
+template <class X>
+__device__ inline void bytes_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], int8_t, X) {
+    int8_to_pairs(bytes, pairs, X());
+}
+template <class X>
+__device__ inline void bytes_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], fp8_t, X) {
+    fp8_to_pairs(bytes, pairs, X());
+}
+
+// 8 values as X from 16 bytes of weights; of int8 and fp8 the half `half`.
 template <class X, class W>
 __device__ inline Half weights_half(uint4 v, int half) {
     if constexpr (sizeof(W) == 2) {
         return as_half(v);
     } else {
         Half out;
-        int8_to_pairs(half == 0 ? v.x : v.z, out.step[0], X());
-        int8_to_pairs(half == 0 ? v.y : v.w, out.step[1], X());
+        bytes_to_pairs(half == 0 ? v.x : v.z, out.step[0], W(), X());
+        bytes_to_pairs(half == 0 ? v.y : v.w, out.step[1], W(), X());
         return out;
     }
 }
@@ -235,9 +245,10 @@ __device__ inline void multiply_halves(float (&sums)[MT][NT][4], const Half (&w)
 // Calls f with values of the CUDA types of x and w; false if the kernels do not take them.
 template <class F>
 bool with_small_m_types(Dtype x, Dtype w, F&& f) {
-    if (!is_16_bit(x) || (w != x && w != Dtype::i8)) return false;
+    if (!is_16_bit(x) || (w != x && !has_row_scales(w))) return false;
     const auto with_x = [&](auto x_value) {
         if (w == Dtype::i8) return f(x_value, int8_t{});
+        if (w == Dtype::fp8) return f(x_value, fp8_t{});
         f(x_value, x_value);
     };
     if (x == Dtype::f16) {
@@ -248,8 +259,8 @@ bool with_small_m_types(Dtype x, Dtype w, F&& f) {
     return true;
 }
 
-// Whether small_m_product takes the operands: x in 16 bits, weights of x's type or int8, all rows
-// aligned to 16 bytes.
+// Whether small_m_product takes the operands: x in 16 bits, weights of x's type, int8 or fp8, all
+// rows aligned to 16 bytes.
 bool has_small_m_product(const Tensor& x, const Matrix& w);
 
 // y = epilogue(x W^T), with the fastest kernel and tile for the number of rows.
@@ -265,7 +276,8 @@ bool gates_rows(const Tensor& x, const Matrix& w);
 // Whether small_m_product appends y's rows, each the only one of its sequence.
 bool appends_rows(const Tensor& x, const Matrix& w, const Append& append);
 
-// The same by wgmma on Hopper; returns false and does nothing on another GPU or for int8 weights.
+// The same by wgmma on Hopper; returns false and does nothing on another GPU or for weights of a
+// byte.
 bool small_m_wgmma_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w);
 
 // The same by tiled_kernel, in tiles of this many outputs and rows.

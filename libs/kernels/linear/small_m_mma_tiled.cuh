@@ -190,14 +190,14 @@ __global__ void __launch_bounds__(T::kThreads, 2)
     }
 }
 
-// The tiles of outputs and rows. Fewer warps that share an output convert int8 less often.
+// The tiles of outputs and rows. Fewer warps that share an output widen bytes less often.
 template <class W>
 struct Tilings {
-    static constexpr bool kInt8 = sizeof(W) == 1;
+    static constexpr bool kOfBytes = sizeof(W) == 1;
     using Small = Tiling<1, 2, 2, 2, 6>;  // 32 x 32
     using Middle =
-        std::conditional_t<kInt8, Tiling<2, 4, 2, 2, 5>, Tiling<2, 2, 2, 4, 5>>;  // 64 x 64
-    using Large = Tiling<2, 4, 4, 2, 4>;                                          // 128 x 64
+        std::conditional_t<kOfBytes, Tiling<2, 4, 2, 2, 5>, Tiling<2, 2, 2, 4, 5>>;  // 64 x 64
+    using Large = Tiling<2, 4, 4, 2, 4>;                                             // 128 x 64
 };
 
 template <class T, class X, class W, class Tiles>

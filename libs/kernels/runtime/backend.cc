@@ -52,10 +52,13 @@ Flag add_device(Flags& flags, std::string& device) {
 }
 
 void ComputeOptions::flags(Flags& flags) {
-    this->flags(flags, {"auto", "f32", "f16", "bf16", "int8"}, "TYPE type of the weights in memory",
+    this->flags(flags, {"auto", "f32", "f16", "bf16", "int8", "fp8"},
+                "TYPE type of the weights in memory",
                 "auto: as they are stored, quantised ones too. The CPU then computes in float32, "
                 "with products of quantised weights in 16-bit integers, and a GPU in f16, or in "
-                "bf16 if the file has bf16. int8 and bf16 are faster and less exact.");
+                "bf16 if the file has bf16. int8 and bf16 are faster and less exact. fp8 is for "
+                "GPUs of compute capability 9.0 "
+                "(H100, H200), and rounds what is multiplied too.");
 }
 
 void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
@@ -68,15 +71,37 @@ void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
         .details(kThreadsDetails);
 }
 
+namespace {
+
+constexpr const char* kNoFp8 =
+    "--dtype fp8: expected a GPU of compute capability 9.0 (H100, H200), found ";
+constexpr const char* kInsteadOfFp8 = "; use --dtype int8";
+
+Context gpu_context(const ComputeOptions& options, int index) {
+    // 0: make_cuda_context() knows why.
+    const int found = options.dtype == "fp8" ? cuda_runtime().compute_capability(index) : 0;
+    require(found == 0 || found == 90, kNoFp8, "one of ", found / 10, ".", found % 10,
+            kInsteadOfFp8);
+    return make_cuda_context(index, options.threads);
+}
+
+Context cpu_context(const ComputeOptions& options) {
+    require(options.dtype != "fp8", kNoFp8, "the CPU", kInsteadOfFp8);
+    return make_cpu_context(options.threads);
+}
+
+}  // namespace
+
 Context ComputeOptions::context(Console& console) const {
-    if (const std::optional<int> index = gpu_index(device))
-        return make_cuda_context(*index, threads);
-    if (device == "auto" && gpus_there() > 0) try {
-            return make_cuda_context(0, threads);
+    if (const std::optional<int> index = gpu_index(device)) return gpu_context(*this, *index);
+    const bool has_gpu = device == "auto" && gpus_there() > 0;
+    if (has_gpu && dtype == "fp8") return gpu_context(*this, 0);
+    if (has_gpu) try {
+            return gpu_context(*this, 0);
         } catch (const Error& error) {
             console.warning(concat(error.what(), "; computing on the CPU"));
         }
-    return make_cpu_context(threads);
+    return cpu_context(*this);
 }
 
 Context ComputeOptions::context_at(int place) const {
@@ -84,9 +109,9 @@ Context ComputeOptions::context_at(int place) const {
     require_usage(!device.starts_with("cuda:"),
                   "--device: several processes use one GPU each, expected cuda, got ", device);
     const int gpus = gpus_there();
-    if (device == "cpu" || (device == "auto" && gpus == 0)) return make_cpu_context(threads);
+    if (device == "cpu" || (device == "auto" && gpus == 0)) return cpu_context(*this);
     // A launcher may show each process only its own GPU.
-    return make_cuda_context(gpus > 0 ? place % gpus : 0, threads);
+    return gpu_context(*this, gpus > 0 ? place % gpus : 0);
 }
 
 Precision precision_of(const std::string& dtype, Device device, Dtype stored) {
@@ -98,13 +123,18 @@ Precision precision_of(const std::string& dtype, Device device, Dtype stored) {
         if (dtype == "f16") return {Weights::f16, Dtype::f16, Dtype::f16};
         if (dtype == "bf16") return {Weights::bf16, Dtype::bf16, Dtype::bf16};
         if (dtype == "int8") return {Weights::int8, Dtype::f16, Dtype::f16};
+        if (dtype == "fp8" && stored == Dtype::bf16)
+            return {Weights::fp8, Dtype::bf16, Dtype::bf16};
+        if (dtype == "fp8") return {Weights::fp8, Dtype::f16, Dtype::f16};
     }
+    if (dtype == "fp8") fail(kNoFp8, "the CPU", kInsteadOfFp8);
     if (dtype == "auto") return {Weights::keep, Dtype::f32};
     if (dtype == "f32") return {Weights::f32, Dtype::f32};
     if (dtype == "f16") return {Weights::f16, Dtype::f16};
     if (dtype == "bf16") return {Weights::bf16, Dtype::f16};
     if (dtype == "int8") return {Weights::int8, Dtype::f16};
-    throw UsageError(concat("--dtype: expected auto, f32, f16, bf16 or int8, got '", dtype, "'"));
+    throw UsageError(
+        concat("--dtype: expected auto, f32, f16, bf16, int8 or fp8, got '", dtype, "'"));
 }
 
 }  // namespace hark

@@ -51,15 +51,24 @@ struct Precision {
     // The dtype of the weights. `keep`: quantised and bf16 matrices unchanged; others f16 if the
     // file's values fit it exactly, else f32. `keep_f16`, `keep_bf16`: quantised matrices
     // unchanged; others f16 or bf16.
-    enum class Weights { keep, keep_f16, keep_bf16, f32, f16, bf16, int8 } weights = Weights::keep;
+    enum class Weights {
+        keep,
+        keep_f16,
+        keep_bf16,
+        f32,
+        f16,
+        bf16,
+        int8,
+        fp8
+    } weights = Weights::keep;
     Dtype cache = Dtype::f32;        // keys and values
     Dtype activations = Dtype::f32;  // f32 on the CPU
 };
 
 // On the CPU `auto` and `f32` compute what the reference computes; f16, bf16 and int8 also halve
 // the cache. A GPU computes in f16 (bf16 for bf16, f32 for f32), `auto` with weights in f16 or
-// quantised; if the file's matrices are `stored` as bf16, in bf16, since their values may be beyond
-// f16.
+// quantised, fp8; if the file's matrices are `stored` as bf16, in bf16, since their values may be
+// beyond f16. Throws Error for fp8 on the CPU.
 Precision precision_of(const std::string& dtype, Device device = Device::cpu,
                        Dtype stored = Dtype::f16);
 

@@ -160,6 +160,15 @@ size_t free_memory(const Context& ctx) {
     return free;
 }
 
+int compute_capability(int index) {
+    int major = 0, minor = 0;
+    const bool there =
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index) == cudaSuccess &&
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index) == cudaSuccess;
+    cudaGetLastError();  // else the next launch would find it
+    return there ? 10 * major + minor : 0;
+}
+
 void synchronize(Context& ctx) {
     enter(ctx, {});
     CUDA_CHECK(cudaStreamSynchronize(stream_of(ctx)));
@@ -199,6 +208,7 @@ HARK_EXPORT const hark::CudaRuntime* hark_cuda_runtime() {
         .make_stream = cuda::make_stream,
         .follow = cuda::follow,
         .free_memory = cuda::free_memory,
+        .compute_capability = cuda::compute_capability,
         .synchronize = cuda::synchronize,
     };
     return &runtime;

@@ -32,6 +32,8 @@ struct CudaRuntime {
     void (*follow)(Context& ctx, void* later, void* earlier);
     // Free bytes of the context's GPU.
     size_t (*free_memory)(const Context& ctx);
+    // Of GPU `index`: 90 for 9.0; 0 if there is none.
+    int (*compute_capability)(int index);
     // Waits for the context's stream. Throws Error if a kernel has failed.
     void (*synchronize)(Context& ctx);
 };

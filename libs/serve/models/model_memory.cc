@@ -41,7 +41,7 @@ int64_t weight_bytes(const models::AnyModel& model, const fs::path& path,
     int64_t value = 2;
     if (precision.weights == keep) value = static_cast<int64_t>(size_of(stored));
     if (precision.weights == f32) value = 4;
-    if (precision.weights == int8) value = 1;
+    if (precision.weights == int8 || precision.weights == fp8) value = 1;
     int64_t bytes = 0;
     for (const models::ModelTensor& tensor : models::tensor_list(model))
         bytes += tensor.size() * (tensor.matrix ? value : 4);

@@ -53,15 +53,24 @@ class LayerReader {
     Precision::Weights precision_;
 };
 
+// fp8 would round the features that the convolutions read.
+Precision::Weights of_convolutions(const Precision& precision) {
+    using enum Precision::Weights;
+    if (precision.weights != fp8) return precision.weights;
+    return precision.activations == Dtype::bf16 ? bf16 : f16;
+}
+
 Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config,
-                     Precision::Weights precision) {
-    LayerReader layers(file, weights, precision);
+                     const Precision& precision) {
+    LayerReader layers(file, weights, precision.weights);
+    const Precision::Weights convolutions = of_convolutions(precision);
     const int64_t c = config.n_audio_state;
     Encoder encoder;
     encoder.n_head = config.n_audio_head;
-    encoder.conv1 = weights.convolution(file.take("encoder.conv1.weight", {c, config.n_mels, 3}));
+    encoder.conv1 =
+        weights.convolution(file.take("encoder.conv1.weight", {c, config.n_mels, 3}), convolutions);
     encoder.conv1_bias = weights.vector({file.take("encoder.conv1.bias", {c})});
-    encoder.conv2 = weights.convolution(file.take("encoder.conv2.weight", {c, c, 3}));
+    encoder.conv2 = weights.convolution(file.take("encoder.conv2.weight", {c, c, 3}), convolutions);
     encoder.conv2_bias = weights.vector({file.take("encoder.conv2.bias", {c})});
     encoder.positions =
         weights.table(file.take("encoder.embed_positions.weight", {config.n_audio_ctx, c}));
@@ -104,7 +113,7 @@ Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config,
 Model read_tensors(TensorSource& file, const Config& config, Precision precision,
                    const MemorySource& memory, int threads) {
     Weights weights(precision.weights, memory, threads);
-    Encoder encoder = read_encoder(file, weights, config, precision.weights);
+    Encoder encoder = read_encoder(file, weights, config, precision);
     Decoder decoder = read_decoder(file, weights, config, precision.weights);
     encoder.activations = decoder.activations = precision.activations;
     file.forget_taken();

@@ -9,8 +9,10 @@ namespace hark::whisper {
 
 CrossKvMode CrossKvCache::resolved_mode(const Config& config, const Precision& precision,
                                         CrossKvMode mode, Device device) {
-    const Dtype weights =
-        precision.weights == Precision::Weights::int8 ? Dtype::i8 : precision.activations;
+    using enum Precision::Weights;
+    const Dtype weights = precision.weights == int8  ? Dtype::i8
+                          : precision.weights == fp8 ? Dtype::fp8
+                                                     : precision.activations;
     const bool folds =
         device == Device::cuda && can_absorb(precision.activations, weights, config.n_text_state,
                                              config.n_text_head, config.n_audio_ctx);

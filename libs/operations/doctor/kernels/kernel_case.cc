@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/fp8.h"
 #include "core/half.h"
 #include "kernels/quant/blocks.h"
 #include "kernels/runtime/transfer.h"
@@ -68,6 +69,8 @@ Operand KernelCase::up(const Numbers& values, Dtype dtype, std::initializer_list
         store_as<f16_t>(bytes, values, [&](double value) { return to_f16(narrow(value)); });
     } else if (dtype == Dtype::bf16) {
         store_as<bf16_t>(bytes, values, [&](double value) { return to_bf16(narrow(value)); });
+    } else if (dtype == Dtype::fp8) {
+        store_as<fp8_t>(bytes, values, [&](double value) { return to_fp8(narrow(value)); });
     } else if (dtype == Dtype::i8) {
         store_as<int8_t>(bytes, values, [](double value) { return static_cast<int8_t>(value); });
     } else {
@@ -105,6 +108,8 @@ Numbers KernelCase::down(const Tensor& tensor) {
             return load_as<f16_t>(bytes, count, widened);
         case Dtype::bf16:
             return load_as<bf16_t>(bytes, count, widened);
+        case Dtype::fp8:
+            return load_as<fp8_t>(bytes, count, widened);
         case Dtype::i8:
             return load_as<int8_t>(bytes, count, as_it_is);
         case Dtype::i32:

@@ -12,7 +12,7 @@ constexpr double of_sums(int64_t k) { return k == 64 ? 0.125 : k == 256 ? 0.0625
 
 // The types of weights that linear() takes for these activations.
 std::vector<Dtype> weight_types(const KernelCase& on, bool on_gpu) {
-    std::vector<Dtype> types = {on.activations(), Dtype::i8};
+    std::vector<Dtype> types = {on.activations(), Dtype::i8, Dtype::fp8};
     if (!on_gpu) types.insert(types.end(), {Dtype::f16, Dtype::bf16});
 #define HARK_QUANTIZED(name, ...) \
     if (can_quantize(Dtype::name)) types.push_back(Dtype::name);
@@ -24,7 +24,8 @@ std::vector<Dtype> weight_types(const KernelCase& on, bool on_gpu) {
 // Compares a product by these weights. The CPU rounds x: to about 16 bits for quantised weights and
 // int8, of more rows than kFewRowsOnCpu to bf16 or int8 for weights of these types.
 void expect_product(KernelCase& on, const Tensor& y, const Numbers& expected, Dtype weights) {
-    if (on.ctx().on_cuda() || weights == Dtype::f32 || weights == Dtype::f16)
+    if (on.ctx().on_cuda() || weights == Dtype::f32 || weights == Dtype::f16 ||
+        weights == Dtype::fp8)
         return on.expect(y, expected, 2);
     const bool is_whole = weights == Dtype::i8, is_bf16 = weights == Dtype::bf16;
     const bool is_few = y.rows() <= kFewRowsOnCpu;
@@ -39,15 +40,16 @@ struct Weights {
 };
 
 Weights weights_of(KernelCase& on, Dtype dtype, int64_t n, int64_t k) {
-    if (dtype != Dtype::i8) {
+    if (!has_row_scales(dtype)) {
         Operand w = on.random(dtype, {n, k}, of_sums(k));
         return {{w.tensor, {}}, w.values};
     }
     const Operand numbers = on.random(Dtype::f32, {n, k}, 30);
-    Numbers whole;
+    Numbers stored;
     for (const double value : numbers.values)
-        whole.push_back(std::fmin(std::fmax(std::nearbyint(value), -127), 127));
-    const Operand w = on.up(whole, Dtype::i8, {n, k});
+        stored.push_back(dtype == Dtype::i8 ? std::fmin(std::fmax(std::nearbyint(value), -127), 127)
+                                            : value);
+    const Operand w = on.up(stored, dtype, {n, k});
     Numbers scales;
     for (int64_t row = 0; row < n; ++row)
         scales.push_back(of_sums(k) / 30 * (1 + 0.01 * static_cast<double>(row % 7)));

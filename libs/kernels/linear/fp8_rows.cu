@@ -1,0 +1,111 @@
+#include "kernels/linear/fp8_rows.cuh"
+
+#include <cuda_fp8.h>
+
+#include <algorithm>
+
+#include "core/fp8.h"
+#include "kernels/cuda/hopper.cuh"
+#include "kernels/norm/layer_norm.cuh"
+
+namespace hark::cuda {
+namespace {
+
+// Threads per block; with a norm, one for each pack.
+constexpr int kFp8Threads = 256, kMostFp8Threads = 1024;
+constexpr int kFp8Pack = kPack;
+
+struct Fp8RowsArgs {
+    uint2* to;
+    float* scales;
+    int packs;  // of a row
+    const float *norm_weight, *norm_bias;
+    float norm_eps;
+};
+
+__device__ inline uint32_t two_fp8(float low, float high) {
+    return __nv_cvt_float2_to_fp8x2(make_float2(low, high), __NV_SATFINITE, __NV_E4M3);
+}
+
+// Block: a row of x. It is read twice, the second time from the caches or from shared memory.
+template <class X, bool Normed>
+__global__ void __launch_bounds__(Normed ? kMostFp8Threads : kFp8Threads)
+    fp8_rows_kernel(Fp8RowsArgs args, const X* x) {
+    let_next_start();
+    extern __shared__ __align__(16) unsigned char normed[];  // (K) of X
+    __shared__ float largest_of[kMostFp8Threads / 32];
+    const int k = args.packs * kFp8Pack;
+    const int64_t first = int64_t{blockIdx.x} * args.packs;
+    const X* row = x + first * kFp8Pack;
+    const NormPack norm(args.norm_weight, args.norm_bias, Normed ? k : 0);
+    wait_for_previous();
+    if constexpr (Normed) {  // each thread then reads what it has written
+        norm_row(reinterpret_cast<X*>(normed), row, k, args.norm_eps, norm);
+        row = reinterpret_cast<const X*>(normed);
+    }
+    float largest = 0;
+    for (int i = threadIdx.x; i < args.packs; i += blockDim.x) {
+        const Pack<X, kFp8Pack> in = load_pack<kFp8Pack>(row + i * kFp8Pack);
+        for (int v = 0; v < kFp8Pack; ++v) largest = fmaxf(largest, fabsf(to_f32(in.values[v])));
+    }
+    largest = warp_max(largest);
+    if (threadIdx.x % 32 == 0) largest_of[threadIdx.x / 32] = largest;
+    __syncthreads();
+    for (int warp = 0; warp < blockDim.x / 32; ++warp) largest = fmaxf(largest, largest_of[warp]);
+    largest = fmaxf(largest, 1e-30f);
+    const float inverse = __fdiv_rn(kLargestFp8, largest);
+    if (threadIdx.x == 0) args.scales[blockIdx.x] = __fdiv_rn(largest, kLargestFp8);
+    for (int i = threadIdx.x; i < args.packs; i += blockDim.x) {
+        const Pack<X, kFp8Pack> in = load_pack<kFp8Pack>(row + i * kFp8Pack);
+        uint32_t pairs[kFp8Pack / 2];
+        for (int v = 0; v < kFp8Pack; v += 2)
+            pairs[v / 2] = two_fp8(__fmul_rn(to_f32(in.values[v]), inverse),
+                                   __fmul_rn(to_f32(in.values[v + 1]), inverse));
+        args.to[first + i] = make_uint2(pairs[0] | pairs[1] << 16, pairs[2] | pairs[3] << 16);
+    }
+}
+
+}  // namespace
+
+bool takes_fp8_rows(const Tensor& x, const Matrix& w) {
+    const uintptr_t pointers = reinterpret_cast<uintptr_t>(x.data) |
+                               reinterpret_cast<uintptr_t>(w.values.data) |
+                               reinterpret_cast<uintptr_t>(w.scales.data);
+    return w.values.dtype == Dtype::fp8 && is_16_bit(x.dtype) && w.values.dim(1) % 16 == 0 &&
+           pointers % 16 == 0 && is_hopper();
+}
+
+bool norms_fp8_rows(const Tensor& x, const Norm& norm) {
+    const int64_t k = x.dim(-1);
+    return norm.kind == NormKind::layer && k <= int64_t{kMostFp8Threads} * kFp8Pack &&
+           in_packs(k, {x.data, norm.weight.data, norm.bias.data});
+}
+
+Fp8Rows to_fp8_rows(Context& ctx, const Tensor& x, const Norm& norm) {
+    const int64_t rows = x.rows(), k = x.dim(-1);
+    const Fp8Rows made = {ctx.arena.tensor(Dtype::fp8, {rows, k}),
+                          ctx.arena.tensor(Dtype::f32, {rows})};
+    const bool normed(norm.weight);
+    const Fp8RowsArgs args = {
+        static_cast<uint2*>(made.values.data),    made.scales.as<float>(),
+        static_cast<int>(k / kFp8Pack),           normed ? norm.weight.as<float>() : nullptr,
+        normed ? norm.bias.as<float>() : nullptr, norm.eps};
+    const int64_t one_each = ceil_div(args.packs, 32) * 32;
+    const auto threads =
+        static_cast<unsigned>(normed ? one_each : std::min<int64_t>(one_each, kFp8Threads));
+    const auto launch = [&](auto x_value) {
+        using X = decltype(x_value);
+        const auto kernel = normed ? fp8_rows_kernel<X, true> : fp8_rows_kernel<X, false>;
+        launch_early(ctx, kernel, static_cast<unsigned>(rows), threads,
+                     normed ? static_cast<size_t>(k) * sizeof(X) : 0, args,
+                     static_cast<const X*>(x.data));
+    };
+    if (x.dtype == Dtype::f16) {
+        launch(__half{});
+    } else {
+        launch(__nv_bfloat16{});
+    }
+    return made;
+}
+
+}  // namespace hark::cuda
