@@ -276,9 +276,10 @@ bool gates_rows(const Tensor& x, const Matrix& w);
 // Whether small_m_product appends y's rows, each the only one of its sequence.
 bool appends_rows(const Tensor& x, const Matrix& w, const Append& append);
 
-// The same by wgmma on Hopper; returns false and does nothing on another GPU or for weights of a
-// byte.
+// The same by wgmma on Hopper; returns false and does nothing on another GPU. of_bytes: of int8 or
+// fp8 weights.
 bool small_m_wgmma_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w);
+bool small_m_wgmma_of_bytes(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w);
 
 // The same by tiled_kernel, in tiles of this many outputs and rows.
 enum class Tile { k32x32, k64x64, k128x64 };

@@ -3,7 +3,8 @@
 //
 // A step of small_m_mma.cuh has 4 columns of each of a row's chunks of 8, but wgmma takes 16
 // neighbours of a row in shared memory. So each copy moves 8 bytes to the place of its step; the
-// copy engine (TMA) moves at least 16.
+// copy engine (TMA) moves at least 16. Weights of a byte each pass through registers, where they
+// are widened.
 #pragma once
 
 #include "kernels/cuda/hopper.cuh"
@@ -64,9 +65,29 @@ __device__ inline void copy_8(uint32_t to, const void* from, bool there) {
                  : "memory");
 }
 
+__device__ inline void store_8(uint32_t to, const uint32_t (&pairs)[2]) {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(to), "r"(pairs[0]), "r"(pairs[1])
+                 : "memory");
+}
+
+// Where 4 neighbours of a unit are in shared memory: a quarter of a step's columns. W: of the
+// weights (chunk_of).
+template <class W>
+struct Piece {
+    int step, quarter;
+
+    __device__ explicit Piece(int piece)
+        : step(sizeof(W) == 1 ? piece % 4 : piece / 8 * 2 + piece % 2),
+          quarter(sizeof(W) == 1 ? piece / 4 : piece / 2 % 4) {}
+    // In a row, `row` % 8 of them, whose 16 bytes are swizzled as factor() takes them.
+    __device__ int place(int row) const {
+        return ((2 * step + quarter / 2) ^ (row % 8)) * 16 + quarter % 2 * 8;
+    }
+};
+
 // Copies Rows rows of one operand, one unit at a time: a thread copies the same 4 columns of every
 // eighth row. Past the last row it copies any row: the results are not written.
-template <class T, int Rows>
+template <class T, class W, int Rows>
 struct UnitCopy {
     const T* from;
     int offsets[Rows / 8];
@@ -82,10 +103,7 @@ struct UnitCopy {
             if (rows < Rows) at %= rows;
             offsets[i] = at * static_cast<int>(k) + 4 * piece;
         }
-        // Lane t's chunk of half h is for steps 2 h and 2 h + 1; it is the t-th quarter of each.
-        const int step = piece / 8 * 2 + piece % 2, quarter = piece / 2 % 4;
-        const int chunk = (2 * step + quarter / 2) ^ row;  // swizzled as factor() takes it
-        to = stage_begin + row * kUnit * sizeof(T) + chunk * 16 + quarter % 2 * 8;
+        to = stage_begin + row * kUnit * sizeof(T) + Piece<W>(piece).place(row);
     }
     __device__ void start(uint32_t stage, int unit, bool there) const {
 #pragma unroll
@@ -95,29 +113,107 @@ struct UnitCopy {
     }
 };
 
+// Widens Rows rows of weights of a byte each, one unit at a time: a thread has 16 columns, a
+// quarter of each step, of every 32nd row. They are loaded kAhead units before they are stored.
+template <class T, class W, int Rows>
+struct WidenedCopy {
+    static constexpr int kAhead = 3, kLoads = Rows / 32;
+    const W* from;
+    int offsets[kLoads];
+    uint32_t to;  // the thread's first row in a stage
+    int row, quarter;
+    uint4 bytes[kAhead][kLoads];
+
+    __device__ WidenedCopy(const W* all, int first_row, int64_t count, int64_t k,
+                           uint32_t stage_begin)
+        : from(all + first_row * k), row(threadIdx.x % kGroup / 4), quarter(threadIdx.x % 4) {
+        const int rows = static_cast<int>(min(int64_t{Rows}, count - first_row));
+#pragma unroll
+        for (int i = 0; i < kLoads; ++i) {
+            int at = row + 32 * i;
+            if (rows < Rows) at %= rows;
+            offsets[i] = at * static_cast<int>(k) + 16 * quarter;
+        }
+        to = stage_begin + row * kUnit * sizeof(T);
+    }
+    __device__ void load(int slot, int unit, bool there) {
+#pragma unroll
+        for (int i = 0; i < kLoads; ++i)
+            bytes[slot][i] =
+                there ? __ldg(reinterpret_cast<const uint4*>(from + offsets[i] + unit * kUnit))
+                      : make_uint4(0, 0, 0, 0);
+    }
+    __device__ void store(int slot, uint32_t stage) const {
+#pragma unroll
+        for (int i = 0; i < kLoads; ++i) {
+            const uint4 v = bytes[slot][i];
+            const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int step = 0; step < 4; ++step) {
+                uint32_t pairs[2];
+                bytes_to_pairs(words[step], pairs, W(), T());
+                store_8(stage + to + i * 32 * kUnit * sizeof(T) +
+                            Piece<W>(4 * quarter + step).place(row),
+                        pairs);
+            }
+        }
+    }
+};
+
+// Arrivals that a stage waits for: of each thread that copies its copies', and its own where it
+// stores too.
+template <class W>
+inline constexpr int kArrivals = sizeof(W) == 1 ? 2 * kGroup : kGroup;
+
 // A warpgroup: copies all units of the block's slices.
-template <class T, class S>
+template <class T, class W, class S>
 __device__ void copy_units(Stage<T, S>* stages, Barriers<S>& barriers, const SmallMArgs& args,
-                           const T* x, const T* w, const Work<S>& work) {
+                           const T* x, const W* w, const Work<S>& work) {
     const int begin = args.slice_begin(work.slice), end = args.slice_begin(work.last);
-    const UnitCopy<T, S::kRows> x_copy(x, work.row, args.rows, args.k, 0);
-    const UnitCopy<T, S::kOutputs> w_copy(w, work.n, args.n, args.k, sizeof(stages->x));
+    const UnitCopy<T, W, S::kRows> x_copy(x, work.row, args.rows, args.k, 0);
     const int column = threadIdx.x % 16 * 4, k = static_cast<int>(args.k);
     const auto there = [&](int unit) { return unit * kUnit + column < k; };
-    // The first stages are empty, and weights can be read before the previous kernels end.
-    const int early = min(end - begin, S::kStages);
-    for (int i = 0; i < early; ++i)
-        w_copy.start(shared_address(stages + i), begin + i, there(begin + i));
-    wait_for_previous();
     Place<S::kStages> place;
-    for (int unit = begin; unit < end; ++unit, place.advance()) {
-        const uint32_t stage = shared_address(stages + place.at);
-        if (unit - begin >= S::kStages) {
-            wait(barriers.empty[place.at], place.parity ^ 1);
-            w_copy.start(stage, unit, there(unit));
+    if constexpr (sizeof(W) == 1) {
+        using Copy = WidenedCopy<T, W, S::kOutputs>;
+        Copy w_copy(w, work.n, args.n, args.k, sizeof(stages->x));
+        const auto w_there = [&](int unit) {
+            return unit < end && unit * kUnit + 16 * w_copy.quarter < k;
+        };
+#pragma unroll
+        for (int i = 0; i < Copy::kAhead; ++i) w_copy.load(i, begin + i, w_there(begin + i));
+        wait_for_previous();
+        for (int first = begin; first < end; first += Copy::kAhead) {
+#pragma unroll
+            for (int i = 0; i < Copy::kAhead; ++i) {
+                const int unit = first + i;
+                if (unit >= end) break;
+                if (unit - begin >= S::kStages) wait(barriers.empty[place.at], place.parity ^ 1);
+                const uint32_t stage = shared_address(stages + place.at);
+                x_copy.start(stage, unit, there(unit));
+                w_copy.store(i, stage);
+                arrive(barriers.full[place.at]);
+                arrive_when_copied(barriers.full[place.at]);
+                w_copy.load(i, unit + Copy::kAhead, w_there(unit + Copy::kAhead));
+                place.advance();
+            }
         }
-        x_copy.start(stage, unit, there(unit));
-        arrive_when_copied(barriers.full[place.at]);
+    } else {
+        const UnitCopy<T, W, S::kOutputs> w_copy(w, work.n, args.n, args.k, sizeof(stages->x));
+        // The first stages are empty, and weights can be read before the previous kernels end.
+        const int early = min(end - begin, S::kStages);
+        for (int i = 0; i < early; ++i)
+            w_copy.start(shared_address(stages + i), begin + i, there(begin + i));
+        wait_for_previous();
+        for (int unit = begin; unit < end; ++unit, place.advance()) {
+            const uint32_t stage = shared_address(stages + place.at);
+            if (unit - begin >= S::kStages) {
+                wait(barriers.empty[place.at], place.parity ^ 1);
+                w_copy.start(stage, unit, there(unit));
+            }
+            x_copy.start(stage, unit, there(unit));
+            arrive_when_copied(barriers.full[place.at]);
+        }
     }
 }
 
@@ -129,7 +225,7 @@ class Finish {
     __device__ Finish(const SmallMArgs& args, const Work<S>& work) : args_(args), work_(work) {
         load_residual(threadIdx.x);
     }
-    __device__ void operator()(const float* sums, const float* biases) {
+    __device__ void operator()(const float* sums, const EpilogueParams* columns) {
 #pragma unroll 1
         for (int i = threadIdx.x; i < kCount; i += S::kThreads) {
             const Pack<T, V> residual = residual_;
@@ -142,8 +238,7 @@ class Finish {
 #pragma unroll
             for (int v = 0; v < V; ++v) {
                 const float added = V == 1 ? residual_at(args_, at) : to_f32(residual.values[v]);
-                const float value =
-                    apply_epilogue(args_, {1.0f, biases[n + v]}, sum.values[v], added);
+                const float value = apply_epilogue(args_, columns[n + v], sum.values[v], added);
                 if (V == 1) {
                     store_any(args_.y, args_.y_type, at, value);
                 } else {
