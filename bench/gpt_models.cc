@@ -98,7 +98,7 @@ std::vector<std::string> bench_types() {
 void GptWork::model_flags(Flags& flags) {
     flags.add("model", model, "SHAPE|PATH llama-3.1-8b, gpt2-124m ... or files of a model");
     flags.add("type", type, bench_types(), "TYPE of a shape's matrices");
-    flags.add("dtype", dtype, {"auto", "f32", "f16", "bf16", "int8"},
+    flags.add("dtype", dtype, {"auto", "f32", "f16", "bf16", "int8", "fp8"},
               "TYPE that they are converted to");
     flags.add("kv-dtype", kv_dtype, {"auto", "f32", "f16", "bf16", "q8_0"},
               "TYPE of keys and values");

@@ -35,7 +35,7 @@ struct Options {
     void flags(Flags& flags) {
         flags.add("size", size, "SIZE official size: tiny, base.en, small, large-v3, turbo, ...");
         flags.add("device", device, {"cpu", "cuda"}, "DEVICE to compute on");
-        flags.add("dtype", dtype, {"all", "f32", "auto", "f16", "bf16", "int8"},
+        flags.add("dtype", dtype, {"all", "f32", "auto", "f16", "bf16", "int8", "fp8"},
                   "TYPE of the weights; auto is float32 arithmetic and caches on f16 weights");
         flags.add("threads", threads, "N CPU threads; 0 takes all cores", 0, 4096);
         flags.add("batch", batch, "N windows side by side on a GPU; 0: 1 and 16 of them", 0, 4096);
@@ -231,7 +231,7 @@ void run(const Options& options, Console& console) {
     official_config(options.size);
     if (options.device == "cuda") {
         std::vector<std::string> dtypes = {options.dtype};
-        if (options.dtype == "all") dtypes = {"f16", "bf16", "int8", "f32"};
+        if (options.dtype == "all") dtypes = {"f16", "bf16", "int8", "fp8", "f32"};
         std::vector<int64_t> batches = {1, 16};
         if (options.batch > 0) batches = {options.batch};
         for (const std::string& dtype : dtypes) whisper_on_gpu(options.size, dtype, batches);

@@ -37,7 +37,7 @@ void time_linear(Context& ctx, const Product& of) {
     const Arena::Scope scope(ctx.arena);
     const int64_t t = of.t, n = of.n, k = of.k;
     const Tensor x = random_tensor(ctx, of.x, {t, k}), y = random_tensor(ctx, of.x, {t, n});
-    const Tensor scales = of.w == Dtype::i8 ? random_tensor(ctx, Dtype::f32, {n}) : Tensor();
+    const Tensor scales = has_row_scales(of.w) ? random_tensor(ctx, Dtype::f32, {n}) : Tensor();
     const std::vector<Tensor> weights = rotated(ctx, of.w, {n, k});
     double moved = bytes_of({x, y, weights[0]});
     Epilogue then{random_tensor(ctx, Dtype::f32, {n}), of.activation, {}};
@@ -209,6 +209,37 @@ void time_products(Context& ctx) {
         }
 }
 
+// e4m3 next to 16 bits: Whisper's encoder and decoder, and one to many rows of Llama 3.1 8B where
+// rows may depend on their number.
+void time_fp8(Context& ctx) {
+    constexpr Dtype f16 = Dtype::f16, bf16 = Dtype::bf16, fp8 = Dtype::fp8;
+    const Activation none = Activation::none, gelu = Activation::gelu;
+    for (const Dtype type : {f16, fp8}) {
+        for (const int64_t t : {1500, 24000}) {
+            time_linear(ctx, {"fp8 encoder", t, 3840, 1280, f16, type});
+            time_linear(ctx, {"fp8 encoder+residual", t, 1280, 1280, f16, type, none, true});
+            time_linear(ctx, {"fp8 encoder+gelu", t, 5120, 1280, f16, type, gelu});
+            time_linear(ctx, {"fp8 encoder+residual", t, 1280, 5120, f16, type, none, true});
+        }
+        for (const int64_t t : {1, 32, 128}) {
+            time_linear(ctx, {"fp8 decoder", t, 3840, 1280, f16, type});
+            time_linear(ctx, {"fp8 decoder+residual", t, 1280, 1280, f16, type, none, true});
+            time_linear(ctx, {"fp8 decoder+gelu", t, 5120, 1280, f16, type, gelu});
+            time_linear(ctx, {"fp8 decoder+residual", t, 1280, 5120, f16, type, none, true});
+            time_linear(ctx, {"fp8 decoder", t, 51866, 1280, f16, type});
+        }
+    }
+    ctx.batch_invariant = false;
+    for (const auto& [x, w] : {std::pair{bf16, bf16}, {bf16, fp8}, {f16, fp8}})
+        for (const int64_t t : {1, 8, 32, 128, 512, 2048}) {
+            time_linear(ctx, {"fp8 8b", t, 6144, 4096, x, w});
+            time_linear(ctx, {"fp8 8b", t, 28672, 4096, x, w});
+            time_linear(ctx, {"fp8 8b+residual", t, 4096, 14336, x, w, none, true});
+            if (t <= 128) time_linear(ctx, {"fp8 8b", t, 128256, 4096, x, w});
+        }
+    ctx.batch_invariant = true;
+}
+
 void time_attentions(Context& ctx) {
     for (Dtype type : {Dtype::f16, Dtype::bf16})
         time_attention(ctx, "attention", 64, 20, 1500, 1500, 64, type, false);
@@ -271,6 +302,7 @@ void run() {
     std::printf("what\tdtype\tshape\tus\tTFLOP/s\tTB/s\tfraction\n");
     measure_limits(ctx);
     time_products(ctx);
+    time_fp8(ctx);
     time_attentions(ctx);
     time_rows(ctx);
     time_training(ctx);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/fp8.h"
 #include "core/half.h"
 #include "kernels/ops_table.h"
 #include "kernels/runtime/cuda_library.h"
@@ -37,6 +38,7 @@ inline void put(std::byte* to, Dtype dtype, int64_t i, float x) {
     if (dtype == Dtype::f32) reinterpret_cast<float*>(to)[i] = x;
     if (dtype == Dtype::f16) reinterpret_cast<f16_t*>(to)[i] = to_f16(x);
     if (dtype == Dtype::bf16) reinterpret_cast<bf16_t*>(to)[i] = to_bf16(x);
+    if (dtype == Dtype::fp8) reinterpret_cast<fp8_t*>(to)[i] = to_fp8(x * 100);
     if (dtype == Dtype::i8)
         reinterpret_cast<int8_t*>(to)[i] = static_cast<int8_t>(std::clamp(x * 40, -127.f, 127.f));
 }
