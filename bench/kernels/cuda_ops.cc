@@ -231,11 +231,11 @@ void time_fp8(Context& ctx) {
     }
     ctx.batch_invariant = false;
     for (const auto& [x, w] : {std::pair{bf16, bf16}, {bf16, fp8}, {f16, fp8}})
-        for (const int64_t t : {1, 8, 32, 128, 512, 2048}) {
+        for (const int64_t t : {1, 8, 32, 128, 2048}) {
             time_linear(ctx, {"fp8 8b", t, 6144, 4096, x, w});
             time_linear(ctx, {"fp8 8b", t, 28672, 4096, x, w});
             time_linear(ctx, {"fp8 8b+residual", t, 4096, 14336, x, w, none, true});
-            if (t <= 128) time_linear(ctx, {"fp8 8b", t, 128256, 4096, x, w});
+            if (t == 1) time_linear(ctx, {"fp8 8b", t, 128256, 4096, x, w});
         }
     ctx.batch_invariant = true;
 }

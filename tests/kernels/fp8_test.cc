@@ -118,7 +118,7 @@ TEST_P(Fp8Rows, OfABatchAreRoundedAsTheDefinitionDoes) {
     device.ctx().batch_invariant = false;
     for (const LinearShape& of :
          {LinearShape{33, 256, 256}, LinearShape{50, 64, 1280}, LinearShape{128, 1040, 2064},
-          LinearShape{300, 4096, 512}, LinearShape{1600, 384, 384}})
+          LinearShape{300, 1040, 512}, LinearShape{1600, 384, 384}})
         for (const Activation activation :
              {Activation::none, Activation::gelu, Activation::gelu_tanh})
             for (const Dtype y_type : {GetParam().activations, Dtype::f32})
