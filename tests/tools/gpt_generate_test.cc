@@ -210,6 +210,13 @@ TEST(GptGenerate, WrongCommandLinesExit2) {
     }
 }
 
+TEST(GptGenerate, Fp8WithoutItsGpuNamesInt8) {
+    const ProcessResult result = generate({"--dtype", "fp8", "--device", "cpu"}, "x");
+    EXPECT_EQ(result.exit_code, 1) << result.err;
+    EXPECT_EQ(result.out, "");
+    expect_contains(result.err, "found the CPU; use --dtype int8");
+}
+
 TEST(GptGenerate, HelpAndVersionOnStdout) {
     const ProcessResult help = run_tool("gpt-generate", {"--help-all"});
     EXPECT_EQ(help.exit_code, 0);
