@@ -57,8 +57,7 @@ void ComputeOptions::flags(Flags& flags) {
                 "auto: as they are stored, quantised ones too. The CPU then computes in float32, "
                 "with products of quantised weights in 16-bit integers, and a GPU in f16, or in "
                 "bf16 if the file has bf16. int8 and bf16 are faster and less exact. fp8 is for "
-                "GPUs of compute capability 9.0 "
-                "(H100, H200), and rounds what is multiplied too.");
+                "GPUs of compute capability 9.0 (H100, H200), and rounds what is multiplied too.");
 }
 
 void ComputeOptions::flags(Flags& flags, const std::vector<std::string>& dtypes,
