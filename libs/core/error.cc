@@ -1,8 +1,26 @@
 #include "core/error.h"
 
 #include <cstdio>
+#include <new>
 
-namespace hark::detail {
+namespace hark {
+namespace {
+
+bool is_bad_alloc(const std::exception& why) {
+    return dynamic_cast<const std::bad_alloc*>(&why) != nullptr;
+}
+
+}  // namespace
+
+bool is_out_of_memory(const std::exception& why) {
+    return is_bad_alloc(why) || dynamic_cast<const OutOfMemory*>(&why) != nullptr;
+}
+
+std::string failure_text(const std::exception& why) {
+    return is_bad_alloc(why) ? "out of memory" : why.what();
+}
+
+namespace detail {
 
 void Part::append_to(std::string& text) const {
     switch (kind_) {
@@ -40,4 +58,5 @@ void throw_error(std::initializer_list<Part> parts) { throw Error(join(parts)); 
 
 void throw_usage_error(std::initializer_list<Part> parts) { throw UsageError(join(parts)); }
 
-}  // namespace hark::detail
+}  // namespace detail
+}  // namespace hark

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,11 @@ class OutOfMemory : public Error {
   public:
     using Error::Error;
 };
+
+// Whether memory did not suffice, a device's (OutOfMemory) or the host's (std::bad_alloc).
+bool is_out_of_memory(const std::exception& why);
+// What users are told of a failure: "out of memory" in place of the name of std::bad_alloc.
+std::string failure_text(const std::exception& why);
 
 namespace detail {
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <sstream>
 
 #include "core/tensor.h"
@@ -55,4 +56,13 @@ TEST(Error, ThrowsWhatDoesNotHold) {
         EXPECT_STREQ(error.what(), "x: got 3, expected 4");
     }
     EXPECT_THROW(require_usage(false, "wrong"), UsageError);
+}
+
+TEST(Error, KnowsWhatMemoryDidNotSufficeFor) {
+    EXPECT_TRUE(is_out_of_memory(OutOfMemory("needed 7")));
+    EXPECT_EQ(failure_text(OutOfMemory("needed 7")), "needed 7");
+    EXPECT_TRUE(is_out_of_memory(std::bad_array_new_length()));
+    EXPECT_EQ(failure_text(std::bad_alloc()), "out of memory");
+    EXPECT_FALSE(is_out_of_memory(Error("wrong")));
+    EXPECT_EQ(failure_text(std::logic_error("wrong")), "wrong");
 }

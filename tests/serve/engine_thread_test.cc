@@ -127,6 +127,7 @@ TEST(WebErrorOf, FailuresHaveTheStatusOfTheirKind) {
         EXPECT_EQ(error.status, 503);
         EXPECT_EQ(error.code, "insufficient_memory");
     }
+    EXPECT_STREQ(web_error_of(std::bad_alloc()).what(), "out of memory");
 }
 
 }  // namespace

@@ -105,6 +105,7 @@ class Pool : public ::testing::Test {
                     ++log_.read;
                     log_.cache_bytes = cache_bytes;
                     if (name == "unlucky") throw OutOfMemory("needed 7 bytes more");
+                    if (name == "poor") throw std::bad_alloc();
                     return std::make_shared<FakeModel>(log_, opened.need.weights);
                 },
             .post = [this](std::function<void()> work) { turns_.post(std::move(work)); },
@@ -289,16 +290,19 @@ TEST_F(Pool, HalfOfWhatIsLeftIsForTheNextModel) {
 
 TEST_F(Pool, ABrokenModelFailsItsRequestsAlone) {
     start(60);
-    Asked one, other, unlucky, good;
+    Asked one, other, unlucky, poor, good;
     ask("1/broken", one);
     ask("1/broken", other);
     ask("1/unlucky", unlucky);
+    ask("1/poor", poor);
     ask_and_wait("1/good", good);
     EXPECT_EQ(one.refused, "broken: no weights");
     EXPECT_EQ(other.status, 500);
     EXPECT_EQ(counts("broken").failures, 1u);
     EXPECT_EQ(unlucky.status, 503);
     EXPECT_NE(unlucky.refused.find("needed 7 bytes more"), std::string::npos);
+    EXPECT_EQ(poor.status, 503);
+    EXPECT_NE(poor.refused.find("'poor': out of memory"), std::string::npos);
     EXPECT_EQ(good.answered, 1);
     EXPECT_EQ(pool_->loaded().size(), 1u);
 }

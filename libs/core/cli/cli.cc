@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <new>
 
 #include "core/cli/suggest.h"
 #include "core/cli/version.h"
@@ -208,10 +207,8 @@ int detail::tool_main(const ToolHelp& help, int argc, char** argv,
         }
         console.error(concat(wrong.what(), "; try ", help.name, " --help"));
         return 2;
-    } catch (const std::bad_alloc&) {
-        console.error("out of memory");
     } catch (const std::exception& failure) {
-        console.error(failure.what());
+        console.error(failure_text(failure));
     }
     return console.failed() ? 1 : 0;
 }

@@ -1,7 +1,6 @@
 #include "gpt/engine/engine.h"
 
 #include <algorithm>
-#include <new>
 #include <set>
 #include <utility>
 
@@ -183,8 +182,6 @@ void Engine::fail_passes(const std::exception& why, std::vector<EngineToken>& to
     if (passes_.empty())
         for (const auto& [id, sequence] : sequences_) failed.insert(id);
     passes_.clear();
-    const bool is_out_of_memory = dynamic_cast<const OutOfMemory*>(&why) != nullptr ||
-                                  dynamic_cast<const std::bad_alloc*>(&why) != nullptr;
     for (const uint64_t id : failed) {
         const auto found = sequences_.find(id);
         if (found == sequences_.end()) continue;
@@ -193,7 +190,8 @@ void Engine::fail_passes(const std::exception& why, std::vector<EngineToken>& to
             sequences_.erase(found);
             continue;
         }
-        tokens.push_back({.id = id, .error = why.what(), .is_out_of_memory = is_out_of_memory});
+        tokens.push_back(
+            {.id = id, .error = failure_text(why), .is_out_of_memory = is_out_of_memory(why)});
         end(id);
     }
 }

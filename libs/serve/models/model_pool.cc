@@ -35,9 +35,8 @@ Outcome<Result> outcome_of(const std::string& name, const Work& work) {
         return {work(), std::nullopt};
     } catch (const WebError& why) {
         return {{}, why};
-    } catch (const OutOfMemory& why) {
-        return {{}, no_memory(name, why.what())};
     } catch (const std::exception& why) {
+        if (is_out_of_memory(why)) return {{}, no_memory(name, failure_text(why))};
         return {{}, WebError(500, why.what())};
     }
 }

@@ -34,7 +34,7 @@ struct ModelPoolOptions {
     double keep_seconds = 0;   // for which a model that nobody uses is kept
     int64_t most_waiting = 0;  // requests that wait for models
     // The reader's thread calls these two. Both throw WebError for what requests are told, and
-    // OutOfMemory.
+    // failures that are is_out_of_memory().
     std::function<OpenedModel(const std::string& name, const std::string& path)> open;
     std::function<std::shared_ptr<ServedModel>(const std::string& name, const OpenedModel& opened,
                                                int64_t cache_bytes)>

@@ -92,9 +92,8 @@ void ServedModels::start(ServerThread thread) {
     const auto tell = [this](const std::string& name, const auto& work) {
         try {
             return work();
-        } catch (const OutOfMemory&) {
-            throw;
         } catch (const std::exception& why) {
+            if (is_out_of_memory(why)) throw;
             throw unreadable(name, why.what());
         }
     };
