@@ -2,24 +2,10 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/driver.cuh"
+
 namespace hark::cuda {
 namespace {
-
-// The driver's function, looked up at run time: nothing links the driver's library.
-auto encoder() {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-#if CUDART_VERSION >= 12050
-    CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
-                                                cudaEnableDefault, &result));
-#else
-    CUDA_CHECK(
-        cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result));
-#endif
-    require(result == cudaDriverEntryPointSuccess && found != nullptr,
-            "expected a driver with cuTensorMapEncodeTiled (CUDA 12.0), found none");
-    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
-}
 
 int attribute(cudaDeviceAttr which) {
     int device = 0, value = 0;
@@ -32,18 +18,17 @@ int attribute(cudaDeviceAttr which) {
 
 CUtensorMap tile_map(Dtype dtype, const void* data, std::initializer_list<uint64_t> sizes,
                      std::initializer_list<uint64_t> strides, std::initializer_list<uint32_t> box) {
-    static const auto encode = encoder();
     uint32_t steps[5];
     std::fill_n(steps, 5, 1);
     CUtensorMap map;
     const CUtensorMapDataType type = dtype == Dtype::fp8   ? CU_TENSOR_MAP_DATA_TYPE_UINT8
                                      : dtype == Dtype::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                            : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    const CUresult status =
-        encode(&map, type, static_cast<uint32_t>(sizes.size()), const_cast<void*>(data),
-               sizes.begin(), strides.begin(), box.begin(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-               CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUresult status = DRIVER_FUNCTION(cuTensorMapEncodeTiled)(
+        &map, type, static_cast<uint32_t>(sizes.size()), const_cast<void*>(data), sizes.begin(),
+        strides.begin(), box.begin(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     require(status == CUDA_SUCCESS, "cuTensorMapEncodeTiled: error ", static_cast<int>(status));
     return map;
 }
