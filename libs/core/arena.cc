@@ -39,7 +39,8 @@ MemorySource cpu_memory() {
                 return memory;
             },
             [](void* memory) { std::free(memory); },
-            [](void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }};
+            [](void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); },
+            reserve_host_memory};
 }
 
 Arena::~Arena() {

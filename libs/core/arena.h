@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <memory>
 #include <vector>
 
+#include "core/reserved_memory.h"
 #include "core/tensor.h"
 
 namespace hark {
@@ -16,6 +18,8 @@ struct MemorySource {
     void (*release)(void* memory) = nullptr;
     // Copies from the host's memory; done when it returns.
     void (*write)(void* to, const void* from, size_t bytes) = nullptr;
+    // Addresses for memory that comes by slabs; nullptr if the device has no such memory.
+    std::unique_ptr<ReservedMemory> (*reserve)(size_t bytes) = nullptr;
 };
 
 MemorySource cpu_memory();

@@ -5,8 +5,8 @@
 namespace hark {
 
 void BlockPool::take(int64_t n, std::vector<int32_t>& table) {
-    require(n <= free(), "the key/value cache is full: ", n, " more blocks needed, ", free(),
-            " of ", most_, " free");
+    require(n <= usable(), "the key/value cache is full: ", n, " more blocks needed, ", usable(),
+            " of ", ready_, " free");
     for (; n > 0; --n) table.push_back(take_one());
 }
 
@@ -15,16 +15,27 @@ int32_t BlockPool::take_one() {
     if (!free_.empty()) {
         block = free_.back();
         free_.pop_back();
-    } else if (touched() < most_) {
+    } else if (touched() < ready_) {
         blocks_.emplace_back();
     } else {
-        block = kept_.front();
-        kept_.pop_front();
-        blocks_[static_cast<size_t>(block)].is_kept = false;
-        if (on_loss_) on_loss_(block);
+        block = lose_oldest();
     }
     blocks_[static_cast<size_t>(block)].references = 1;
     return block;
+}
+
+int32_t BlockPool::lose_oldest() {
+    const int32_t block = kept_.front();
+    kept_.pop_front();
+    blocks_[static_cast<size_t>(block)].is_kept = false;
+    if (on_loss_) on_loss_(block);
+    return block;
+}
+
+void BlockPool::shrink() {
+    while (!kept_.empty()) free_.push_back(lose_oldest());
+    while (!blocks_.empty() && blocks_.back().references == 0) blocks_.pop_back();
+    std::erase_if(free_, [this](int32_t block) { return block >= touched(); });
 }
 
 void BlockPool::share(int32_t block) {

@@ -39,6 +39,7 @@ KvCacheShape with_block(KvCacheShape shape) {
 KvCache::KvCache(const KvCacheShape& shape, const MemorySource& memory)
     : shape_(with_block(shape)),
       source_(memory),
+      has_slabs_(shape.pool_tokens > 0 && memory.reserve != nullptr),
       prefixes_(shape_.block),
       indexed_(static_cast<size_t>(shape.sequences)) {
     const size_t layers = shape.layers.size();
@@ -50,7 +51,7 @@ KvCache::KvCache(const KvCacheShape& shape, const MemorySource& memory)
         group_.push_back(static_cast<size_t>(found - groups_.begin()));
         if (found != groups_.end()) continue;
         groups_.push_back({keeps,
-                           BlockPool(most_blocks(keeps, shape_)),
+                           BlockPool(most_blocks(keeps, shape_), !has_slabs_),
                            std::vector<std::vector<int32_t>>(static_cast<size_t>(shape.sequences)),
                            {}});
     }
@@ -59,35 +60,94 @@ KvCache::KvCache(const KvCacheShape& shape, const MemorySource& memory)
     for (size_t g = 0; g < groups_.size(); ++g) {
         Group& group = groups_[g];
         group.pool.on_loss([this, g](int32_t block) { prefixes_.lose(g, block); });
-        if (at_once) group.blocks = group.pool.most();
-        grow(group, group.blocks);
+        has_slabs_ ? reserve(group) : grow(group, at_once ? group.pool.most() : 0);
     }
+}
+
+KvCache::~KvCache() { add_memory("keys and values", -counted_); }
+
+template <class Use>
+void KvCache::for_tensors(const Group& group, const Use& use) {
+    for (size_t layer = 0; layer < group_.size(); ++layer) {
+        if (&groups_[group_[layer]] != &group) continue;
+        use(keys[layer], key_memory_[layer]);
+        if (shape_.has_values) use(values[layer], value_memory_[layer]);
+    }
+}
+
+int64_t KvCache::block_bytes() const { return rows_bytes(shape_.block); }
+
+void KvCache::reserve(Group& group) {
+    for_tensors(group, [&](Tensor& tensor, Memory& memory) {
+        tensor = Tensor(nullptr, shape_.dtype,
+                        {group.pool.most(), shape_.heads, shape_.block, shape_.head_dim},
+                        source_.device);
+        memory.slabs = source_.reserve(tensor.bytes());
+        tensor.data = memory.slabs->data();
+        group.slab = memory.slabs->slab();
+    });
+}
+
+size_t KvCache::slab_bytes(const Group& group, int64_t blocks) const {
+    const auto bytes = static_cast<size_t>(blocks * block_bytes());
+    return (bytes + group.slab - 1) / group.slab * group.slab;
+}
+
+void KvCache::set_bytes(Group& group, size_t bytes) {
+    group.bytes = bytes;
+    group.blocks = std::min(group.pool.most(), static_cast<int64_t>(bytes) / block_bytes());
+    group.pool.set_ready(group.blocks);
+    count_memory();
+}
+
+void KvCache::commit(Group& group, int64_t blocks) {
+    const size_t bytes = slab_bytes(group, blocks);
+    std::vector<ReservedMemory*> done;
+    try {
+        for_tensors(group, [&](const Tensor&, Memory& memory) {
+            memory.slabs->commit(group.bytes, bytes);
+            done.push_back(memory.slabs.get());
+        });
+    } catch (...) {
+        for (ReservedMemory* const slabs : done) slabs->decommit(group.bytes, bytes);
+        throw;
+    }
+    set_bytes(group, bytes);
+}
+
+void KvCache::give_memory_back(Context& ctx) {
+    if (!has_slabs_) return;
+    wait_for(ctx);
+    for (Group& group : groups_) {
+        group.pool.shrink();
+        const size_t bytes = slab_bytes(group, group.pool.touched());
+        if (bytes == group.bytes) continue;
+        for_tensors(group, [&](const Tensor&, Memory& memory) {
+            memory.slabs->decommit(bytes, group.bytes);
+        });
+        set_bytes(group, bytes);
+    }
+}
+
+void KvCache::count_memory() {
+    add_memory("keys and values", bytes() - counted_);
+    counted_ = bytes();
 }
 
 // Keys and values of the group's layers get memory for all its blocks; what they hold moves.
 void KvCache::grow(Group& group, int64_t blocks) {
-    const auto resize = [&](Tensor& tensor, std::shared_ptr<void>& memory) {
+    for_tensors(group, [&](Tensor& tensor, Memory& memory) {
         Tensor larger(nullptr, shape_.dtype, {blocks, shape_.heads, shape_.block, shape_.head_dim},
                       source_.device);
-        const auto bytes = static_cast<int64_t>(larger.bytes());
-        const auto release = [bytes, release = source_.release](void* memory) {
-            release(memory);
-            add_memory("keys and values", -bytes);
-        };
         const std::shared_ptr<void> fresh(source_.allocate(std::max<size_t>(larger.bytes(), 1)),
-                                          release);
-        add_memory("keys and values", bytes);
+                                          source_.release);
         larger.data = fresh.get();
         if (tensor) std::memcpy(larger.data, tensor.data, tensor.bytes());
         tensor = larger;
-        memory = fresh;
-    };
-    for (size_t layer = 0; layer < group_.size(); ++layer) {
-        if (&groups_[group_[layer]] != &group) continue;
-        resize(keys[layer], key_memory_[layer]);
-        if (shape_.has_values) resize(values[layer], value_memory_[layer]);
-    }
+        memory.piece = fresh;
+    });
     group.blocks = blocks;
+    count_memory();
 }
 
 int64_t KvCache::blocks_for(int64_t tokens) const { return ceil_div(tokens, shape_.block); }
@@ -113,16 +173,37 @@ int64_t KvCache::missing(const Group& group, int64_t sequence, int64_t end) cons
     return std::max<int64_t>(0, blocks_for(end) - std::ssize(table));
 }
 
-void KvCache::take_until(Group& group, int64_t sequence, int64_t end) {
-    if (const int64_t n = missing(group, sequence, end); n > 0)
-        group.pool.take(n, group.tables[static_cast<size_t>(sequence)]);
+// The blocks that are kept are used only if there is no memory for others.
+void KvCache::get_memory(Group& group, int64_t n) {
+    const int64_t blocks = std::min(group.pool.most(), group.pool.ready() + group.pool.missing(n));
+    if (blocks == group.pool.ready()) return;
+    try {
+        commit(group, blocks);
+    } catch (const OutOfMemory& why) {
+        lack_ = why.what();
+    }
+}
+
+void KvCache::take(Group& group, int64_t n, std::vector<int32_t>& table) {
+    if (n == 0) return;
+    get_memory(group, n);
+    if (n > group.pool.usable() && !lack_.empty()) throw OutOfMemory(lack_);
+    group.pool.take(n, table);
     grow_to_touched(group);
 }
 
+void KvCache::take_until(Group& group, int64_t sequence, int64_t end) {
+    take(group, missing(group, sequence, end), group.tables[static_cast<size_t>(sequence)]);
+}
+
 bool KvCache::make_room(int64_t sequence, int64_t begin, int64_t end) {
+    lack_.clear();
     for (Group& group : groups_) give_back_before(group, sequence, begin);
-    const auto fits = [&](const Group& group) {
-        return missing(group, sequence, end) <= group.pool.free();
+    const auto fits = [&](Group& group) {
+        const int64_t n = missing(group, sequence, end);
+        if (n > group.pool.free()) return false;
+        get_memory(group, n);
+        return n <= group.pool.usable();
     };
     if (!std::all_of(groups_.begin(), groups_.end(), fits)) return false;
     for (Group& group : groups_) take_until(group, sequence, end);
@@ -244,8 +325,7 @@ void KvCache::start_with(int64_t sequence, std::span<const int64_t> first, int64
     for (size_t g = 0; g < groups_.size(); ++g) {
         std::vector<int32_t>& table = groups_[g].tables[static_cast<size_t>(sequence)];
         table.assign(static_cast<size_t>(first[g] / shape_.block), kNoBlock);
-        groups_[g].pool.take(blocks_for(length) - std::ssize(table), table);
-        grow_to_touched(groups_[g]);
+        take(groups_[g], blocks_for(length) - std::ssize(table), table);
     }
 }
 
@@ -297,9 +377,18 @@ void KvCache::clear(int64_t sequence) {
 
 int64_t KvCache::bytes() const {
     int64_t bytes = 0;
-    for (const std::vector<Tensor>* tensors : {&keys, &values})
-        for (const Tensor& tensor : *tensors)
-            if (tensor) bytes += static_cast<int64_t>(tensor.bytes());
+    for (size_t layer = 0; layer < group_.size(); ++layer) {
+        const Group& group = groups_[group_[layer]];
+        bytes += (has_slabs_ ? static_cast<int64_t>(group.bytes) : group.blocks * block_bytes()) *
+                 (shape_.has_values ? 2 : 1);
+    }
+    return bytes;
+}
+
+int64_t KvCache::most_bytes() const {
+    int64_t bytes = 0;
+    for (const size_t group : group_)
+        bytes += groups_[group].pool.most() * block_bytes() * (shape_.has_values ? 2 : 1);
     return bytes;
 }
 

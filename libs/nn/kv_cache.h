@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/arena.h"
@@ -40,16 +41,18 @@ struct KvCacheShape {
     int64_t capacity = 0;     // tokens of a sequence, at most
     int64_t block = 0;        // tokens of a block; 0: capacity, one block per sequence (a slot)
     int64_t most_rows = 512;  // rows of a sequence in one pass, at most: they follow a full window
-    // Tokens of all sequences together, at most; 0: sequences * capacity. Their memory is taken at
-    // once; a CPU commits it on first write.
+    // Tokens of all sequences together, at most; 0: sequences * capacity. Their memory comes by
+    // slabs at addresses that stay, if the device can do that, else at once.
     int64_t pool_tokens = 0;
 };
 
 // Keys and values of all layers for several sequences. A slot's memory is taken at once; a CPU
-// commits it on first write. On a CPU the memory of smaller blocks follows the text.
+// commits it on first write. On a CPU the memory of smaller blocks follows the text, and moves if
+// there are no pool_tokens.
 class KvCache {
   public:
     KvCache(const KvCacheShape& shape, const MemorySource& memory);
+    ~KvCache();
     KvCache(const KvCache&) = delete;
     KvCache& operator=(const KvCache&) = delete;
 
@@ -64,7 +67,13 @@ class KvCache {
     // if the cache is full.
     std::vector<BatchLayout> layouts(Context& ctx, const HostBatchLayout& rows);
     // Whether the pass's rows [begin, end) of a sequence have room. If so, their blocks are taken.
+    // Where the device has no memory for more slabs, blocks of kept beginnings are used.
     bool make_room(int64_t sequence, int64_t begin, int64_t end);
+    // Why the last slab that was needed could not be had; empty: it could.
+    const std::string& lack() const { return lack_; }
+    // Gives the memory of slabs back that no sequence has blocks in or before, and loses all kept
+    // beginnings. Waits for the context's stream.
+    void give_memory_back(Context& ctx);
     // Whether a sequence alone in the cache can have `length` tokens.
     bool can_hold(int64_t length) const;
     // The blocks of a sequence in the layers of a group; PrefixCache::kNone: given back.
@@ -108,7 +117,8 @@ class KvCache {
     int64_t block_tokens() const { return shape_.block; }
     // The number of blocks of a sequence of that many tokens.
     int64_t blocks_for(int64_t tokens) const;
-    int64_t bytes() const;  // of keys and values in memory
+    int64_t bytes() const;       // of keys and values in memory
+    int64_t most_bytes() const;  // with all blocks of the pools
 
   private:
     struct Group {
@@ -117,13 +127,33 @@ class KvCache {
         std::vector<std::vector<int32_t>> tables;  // per sequence; kNoBlock: given back
         std::vector<int32_t> pass;                 // the tables of the last pass (B, M)
         int64_t blocks = 0;                        // in memory
+        size_t slab = 0, bytes = 0;  // of a layer's keys or values: a slab, those that have memory
+    };
+    // The memory of a layer's keys or values: one piece, or slabs.
+    struct Memory {
+        std::shared_ptr<void> piece;
+        std::unique_ptr<ReservedMemory> slabs;
     };
     void give_back_before(Group& group, int64_t sequence, int64_t begin);
     int64_t missing(const Group& group, int64_t sequence, int64_t end) const;
     void take_until(Group& group, int64_t sequence, int64_t end);
     // The first of a group's blocks that a sequence of `length` tokens needs for its next token.
     int64_t first_needed(const Group& group, int64_t length) const;
+    // Takes n blocks, which get memory.
+    void take(Group& group, int64_t n, std::vector<int32_t>& table);
+    void reserve(Group& group);
+    // Gives slabs memory so that n more blocks can be taken, or sets lack_.
+    void get_memory(Group& group, int64_t n);
+    void commit(Group& group, int64_t blocks);
+    void set_bytes(Group& group, size_t bytes);
+    // Of the slabs that have that many blocks.
+    size_t slab_bytes(const Group& group, int64_t blocks) const;
+    int64_t block_bytes() const;
     void grow_to_touched(Group& group);
+    void count_memory();
+    // Calls use(tensor, memory) for the keys and the values of each of the group's layers.
+    template <class Use>
+    void for_tensors(const Group& group, const Use& use);
     // Calls use(offset in the cache, offset in the rows, bytes) for each run of neighbours.
     template <class Use>
     void for_runs(size_t layer, int64_t sequence, int64_t first, int64_t n, const Use& use) const;
@@ -133,7 +163,10 @@ class KvCache {
     MemorySource source_;
     std::vector<Group> groups_;
     std::vector<size_t> group_;  // per layer
-    std::vector<std::shared_ptr<void>> key_memory_, value_memory_;
+    bool has_slabs_;
+    std::vector<Memory> key_memory_, value_memory_;
+    std::string lack_;
+    int64_t counted_ = 0;  // bytes that add_memory() has been told of
     PrefixCache prefixes_;
     struct Indexed {
         int64_t blocks = 0, node = PrefixCache::kRoot;

@@ -6,6 +6,7 @@
 #include "support/error_of.h"
 #include "support/expect.h"
 #include "support/model_tokenizer.h"
+#include "support/scarce_memory.h"
 
 namespace hark::gpt {
 namespace {
@@ -268,34 +269,18 @@ TEST_P(Engines, GoOnAfterAPassThatFailed) {
     }
 }
 
-// The device's memory as it is, until no more may be taken.
-struct ScarceMemory {
-    static inline MemorySource source;
-    static inline bool is_spent = false;
-
-    static MemorySource of(const MemorySource& device) {
-        source = device;
-        MemorySource scarce = device;
-        scarce.allocate = [](size_t bytes) {
-            if (is_spent) throw OutOfMemory(concat("needed ", bytes, " bytes"));
-            return source.allocate(bytes);
-        };
-        return scarce;
-    }
-};
-
 TEST_P(Engines, GoOnWhenMemoryIsThereAgain) {
     model("llama");
     const std::map<int64_t, Text> alone = run({}, {1});
-    Context scarce(ctx().device, ctx().device_index, ScarceMemory::of(ctx().arena.source()),
+    Context scarce(ctx().device, ctx().device_index, test::ScarceMemory::of(ctx().arena.source()),
                    ctx().host_arena.source(), ctx().threads, ctx().stream, ctx().handles);
     scarce.batch_invariant = scarce.few_row_products = true;
     Engine engine(scarce, *model_, vocabulary_, {.context = context_, .pool_tokens = 2000});
     const int64_t blocks = engine.counts().free_blocks;
-    ScarceMemory::is_spent = true;  // before the first pass has taken any
+    test::ScarceMemory::is_spent = true;  // before the first pass has taken any
     const uint64_t failed = engine.add(request_of(1, vocabulary_));
     const std::vector<EngineToken> tokens = engine.step();
-    ScarceMemory::is_spent = false;
+    test::ScarceMemory::is_spent = false;
     ASSERT_EQ(tokens.size(), 1u);
     EXPECT_EQ(tokens[0].id, failed);
     EXPECT_TRUE(tokens[0].is_out_of_memory);
@@ -303,6 +288,38 @@ TEST_P(Engines, GoOnWhenMemoryIsThereAgain) {
     EXPECT_TRUE(engine.is_idle());
     EXPECT_EQ(texts_of(engine, {1}, vocabulary_), alone);
     EXPECT_EQ(engine.counts().free_blocks, blocks);
+}
+
+// Texts that have no memory wait for those that run. One that is alone and has none fails.
+TEST_P(Engines, WaitWhereThereIsNoSlab) {
+    if (ctx().on_cuda()) GTEST_SKIP() << "a GPU's slabs are larger than these caches";
+    model("llama");
+    const std::vector<int64_t> order = shuffled(12, 3);
+    const std::map<int64_t, Text> expected = run({}, order);
+    Context scarce(ctx().device, ctx().device_index, test::ScarceMemory::of(ctx().arena.source()),
+                   ctx().host_arena.source(), ctx().threads);
+    scarce.batch_invariant = scarce.few_row_products = true;
+    Engine engine(scarce, *model_, vocabulary_, {.context = context_, .pool_tokens = 4096});
+    EXPECT_EQ(engine.counts().cache_bytes, 0);
+    test::ScarceMemory::most_slab_bytes = 0;
+    const uint64_t failed = engine.add(request_of(1, vocabulary_));
+    const uint64_t later = engine.add(request_of(2, vocabulary_));
+    const std::vector<EngineToken> tokens = engine.step();
+    ASSERT_EQ(tokens.size(), 1u);
+    EXPECT_EQ(tokens[0].id, failed);
+    EXPECT_TRUE(tokens[0].is_out_of_memory);
+    test::expect_contains(tokens[0].error, "needed a slab");
+    engine.end(later);
+    // Memory for one text of kEngineContext, and some more.
+    const int64_t token = engine.cache_bytes() / 4096;
+    test::ScarceMemory::most_slab_bytes = token * (kEngineContext + 4 * kBlockTokens);
+    EXPECT_EQ(texts_of(engine, order, vocabulary_), expected);
+    EXPECT_GT(engine.counts().preemptions, 0);
+    EXPECT_GT(engine.counts().cache_bytes, 0);
+    EXPECT_LE(engine.counts().cache_bytes, test::ScarceMemory::most_slab_bytes);
+    engine.give_memory_back();
+    EXPECT_EQ(engine.counts().cache_bytes, 0);
+    EXPECT_EQ(engine.counts().free_blocks, engine.counts().blocks);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Engines, kEngineDevices, test::name_of_case);

@@ -97,7 +97,10 @@ std::unique_ptr<KvCache> make_cache(Context& ctx, const Model& model,
         std::min(or_else(options.pool_tokens, fit), shape.sequences * shape.capacity);
     require(shape.pool_tokens > 0, "no memory for keys and values: a token takes ", token,
             " bytes, ", bytes, " are free");
-    return std::make_unique<KvCache>(shape, ctx.arena.source());
+    MemorySource memory = ctx.arena.source();
+    // A slab that one rank cannot have would give it another schedule than the others'.
+    if (!model.ranks->alone()) memory.reserve = nullptr;
+    return std::make_unique<KvCache>(shape, memory);
 }
 
 }  // namespace
@@ -235,13 +238,20 @@ void Engine::take(PassResult result, std::vector<EngineToken>& tokens) {
     if (has_failed || answered >= sequence.request.max_tokens) end(id);
 }
 
+// No text can have a pass. Ends the first one if the device has no memory for it, else all.
+void Engine::fail_to_continue() {
+    require(!cache_->lack().empty() && scheduler_->waiting() > 0, "internal error: none of ",
+            sequences_.size(), " texts continues");
+    passes_.push_back({scheduler_->first_waiting().id});
+    throw OutOfMemory(cache_->lack());
+}
+
 std::vector<EngineToken> Engine::step() {
     std::vector<EngineToken> tokens;
     if (sequences_.empty()) return tokens;
     try {
         launch();
-        require(!passes_.empty(), "internal error: none of ", sequences_.size(),
-                " texts continues");
+        if (passes_.empty()) fail_to_continue();
         take(tokens);
     } catch (const std::exception& why) {
         if (!is_alone_) throw;  // the other ranks may not have failed
@@ -257,6 +267,7 @@ EngineCounts Engine::counts() const {
             .cached_tokens = scheduler_->cached_tokens(),
             .blocks = cache_->pool(0).most(),
             .free_blocks = cache_->pool(0).free(),
+            .cache_bytes = cache_->bytes(),
             .drafts = drafts_,
             .accepted = accepted_};
 }

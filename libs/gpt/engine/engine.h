@@ -61,6 +61,7 @@ struct EngineCounts {
     int64_t preemptions = 0;              // so far
     int64_t cached_tokens = 0;            // of prompts, so far
     int64_t blocks = 0, free_blocks = 0;  // of the cache's first group
+    int64_t cache_bytes = 0;              // of keys and values, that have memory
     int64_t drafts = 0, accepted = 0;     // guessed tokens so far; those that were right
 };
 
@@ -88,11 +89,14 @@ class Engine {
     EngineCounts counts() const;
     int64_t context() const { return cache_->capacity(); }
     int64_t max_sequences() const { return options_.max_sequences; }
-    // Of keys and values.
-    int64_t cache_bytes() const { return cache_->bytes(); }
+    // Of keys and values, at most.
+    int64_t cache_bytes() const { return cache_->most_bytes(); }
+    // Gives memory of keys and values back that no text uses, and forgets beginnings of prompts.
+    void give_memory_back() { cache_->give_memory_back(ctx_); }
 
   private:
     void launch();
+    [[noreturn]] void fail_to_continue();
     std::vector<PassPiece> next_pass();
     void take(std::vector<EngineToken>& tokens);
     void take(PassResult result, std::vector<EngineToken>& tokens);

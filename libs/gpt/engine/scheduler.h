@@ -52,6 +52,7 @@ class Scheduler {
 
     int64_t running() const { return std::ssize(running_); }
     int64_t waiting() const { return std::ssize(waiting_); }
+    const BatchSequence& first_waiting() const { return *waiting_.front(); }
     int64_t preemptions() const { return preemptions_; }
     // Tokens of prompts that were in the cache when their sequence was admitted.
     int64_t cached_tokens() const { return cached_tokens_; }

@@ -4,6 +4,7 @@
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/cuda_abi.h"
 #include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/reserved_gpu_memory.h"
 #include "kernels/runtime/upload.h"
 
 namespace hark::cuda {
@@ -19,11 +20,7 @@ void* allocate(size_t bytes) {
     bytes = (bytes + 255) / 256 * 256;
     const cudaError_t status = cudaMalloc(&memory, bytes);
     cudaGetLastError();  // clears the error, which is in status
-    size_t free = 0, total = 0;
-    if (status == cudaErrorMemoryAllocation) CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    if (status == cudaErrorMemoryAllocation)
-        throw OutOfMemory(concat("out of GPU memory: needed ", (bytes + (1 << 20) - 1) >> 20,
-                                 " MiB more, found ", free >> 20, " MiB free"));
+    if (status == cudaErrorMemoryAllocation) throw_no_gpu_memory(bytes);
     require(status == cudaSuccess, "cudaMalloc: ", cudaGetErrorString(status));
     return memory;
 }
@@ -90,7 +87,9 @@ Context make_context(int index, int threads) {
     CUBLAS_CHECK(cublasLtCreate(&handles->lt));
     CUDA_CHECK(cudaMalloc(&handles->workspace, kWorkspaceBytes));
     void* stream = handles->stream;
-    return Context(Device::cuda, index, {Device::cuda, allocate, release, write_gpu_memory},
+    MemorySource memory{Device::cuda, allocate, release, write_gpu_memory};
+    if (can_reserve_memory(index)) memory.reserve = reserve_gpu_memory;
+    return Context(Device::cuda, index, memory,
                    {Device::cpu, allocate_pinned, release_pinned, write_pinned}, threads, stream,
                    std::move(handles));
 }
