@@ -1,6 +1,7 @@
 // Texts with guessed tokens: those without.
 #include "core/error.h"
 #include "gpt/engines.h"
+#include "support/scarce_memory.h"
 
 namespace hark::gpt {
 namespace {
@@ -95,6 +96,36 @@ TEST_P(EngineDrafts, GiveTheSameTextsWithADraftModel) {
         expect_same({.max_sequences = 6, .pool_tokens = 200}, *model_, 2);
         EXPECT_GT(counts_.preemptions, 0);
     }
+}
+
+// A draft model that has no memory for a text is left out; the text is the same.
+TEST_P(EngineDrafts, GoOnWithoutTheDraftModelsMemory) {
+    if (ctx().on_cuda()) GTEST_SKIP() << "a GPU takes the draft model's memory at the start";
+    model("llama");
+    const std::map<int64_t, Text> expected = run({}, {1, 2});
+    Context scarce(ctx().device, ctx().device_index, test::ScarceMemory::of(ctx().arena.source()),
+                   ctx().host_arena.source(), ctx().threads);
+    scarce.batch_invariant = scarce.few_row_products = true;
+    EngineOptions options{.context = context_, .pool_tokens = 4096, .draft_tokens = 4};
+    options.draft_model = model_.get();
+    Engine engine(scarce, *model_, vocabulary_, options);
+    const auto tokens_of = [&](int64_t number) {
+        std::vector<int32_t> tokens;
+        engine.add(request_of(number, vocabulary_));
+        while (!engine.is_idle()) {
+            for (const EngineToken& token : engine.step()) {
+                EXPECT_EQ(token.error, "");
+                tokens.push_back(token.sampled.token);
+            }
+            test::ScarceMemory::is_spent = number == 1;  // after the prompt's pass
+        }
+        return tokens;
+    };
+    EXPECT_EQ(tokens_of(1), expected.at(1).tokens);
+    EXPECT_EQ(engine.counts().drafts, 0);
+    test::ScarceMemory::is_spent = false;
+    EXPECT_EQ(tokens_of(2), expected.at(2).tokens);
+    EXPECT_GT(engine.counts().drafts, 0);
 }
 
 // From half as many texts as a pass has rows on nothing is guessed.

@@ -37,6 +37,7 @@ struct BatchSequence {
     int64_t cached = 0;      // tokens of the prompt that were in the cache at the first admission
     bool has_begun = false;  // it has been admitted before
     bool has_ended = false;  // its samples in flight are not wanted
+    bool guesses = true;     // false: the draft model had no memory for it
     int64_t drafted = 0, accepted = 0;  // guesses that were checked so far; those that were right
     std::vector<int32_t> drafts;  // guesses of the next tokens, which a pass in flight checks
 

@@ -21,7 +21,8 @@ class DraftModel {
 
     // At most `most` tokens that may follow the text, whose tokens the host knows: those that its
     // own sampler, with its draws, chooses from this model's logits. Fewer if the text is longer
-    // than the context, or if the sampler refuses the logits.
+    // than the context, or if the sampler refuses the logits. Throws OutOfMemory; other texts and
+    // later calls may succeed.
     std::vector<int32_t> propose(const BatchSequence& text, int64_t most);
 
   private:

@@ -44,10 +44,11 @@ std::unique_ptr<DraftModel> make_draft_model(Context& ctx, int64_t vocabulary,
                                         options.max_sequences);
 }
 
-SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx,
+SchedulerOptions scheduling(const EngineOptions& options, const Context& ctx, bool is_alone,
                             DraftModel* draft_model) {
     SchedulerOptions scheduling;
     scheduling.draft_model = draft_model;
+    scheduling.continues_without_drafts = is_alone;
     scheduling.max_sequences = options.max_sequences;
     scheduling.prompt_rows = options.prompt_rows;
     scheduling.step_rows = ctx.on_cuda() ? options.max_sequences : kFewRowsOnCpu;
@@ -122,8 +123,8 @@ Engine::Engine(Context& ctx, const Model& model, int64_t vocabulary, const Engin
       options_(complete(options, ctx, model.config)),
       draft_model_(make_draft_model(ctx, vocabulary, options_)),
       cache_(make_cache(ctx, model, options_)),
-      scheduler_(
-          std::make_unique<Scheduler>(*cache_, scheduling(options_, ctx, draft_model_.get()))),
+      scheduler_(std::make_unique<Scheduler>(
+          *cache_, scheduling(options_, ctx, is_alone_, draft_model_.get()))),
       runner_(ctx.on_cuda() ? make_gpu_runner(ctx, model, *cache_, vocabulary,
                                               {options_.max_sequences, options_.prompt_rows,
                                                options_.max_sequences + kDraftRowsOnGpu})

@@ -84,13 +84,19 @@ bool Scheduler::take(BatchSequence& sequence, int64_t n, std::vector<PassPiece>&
     return true;
 }
 
-// Nothing is guessed beyond the answer's last token.
+// Nothing is guessed beyond the answer's last token. A text that the draft model has no memory for
+// continues without guesses: they change its speed alone.
 void Scheduler::draft(BatchSequence& sequence, int64_t most) const {
-    if (sequence.left() != 1) return;
+    if (sequence.left() != 1 || !sequence.guesses) return;
     const int64_t answered = sequence.length() - sequence.prompt();
     most = std::min(most, sequence.request.max_tokens - answered - 1);
-    sequence.drafts = options_.draft_model ? options_.draft_model->propose(sequence, most)
-                                           : draft_tokens(sequence.tokens(), most);
+    try {
+        sequence.drafts = options_.draft_model ? options_.draft_model->propose(sequence, most)
+                                               : draft_tokens(sequence.tokens(), most);
+    } catch (const std::exception& why) {
+        if (!options_.continues_without_drafts || !is_out_of_memory(why)) throw;
+        sequence.guesses = false;
+    }
 }
 
 // Those that have waited longest come first.

@@ -28,6 +28,9 @@ struct SchedulerOptions {
     // `draft_rows`: of many sequences fewer, or none.
     int64_t draft_tokens = 0, draft_rows = 0;
     DraftModel* draft_model = nullptr;  // what guesses them; nullptr: the text so far
+    // Whether a text that the draft model has no memory for continues without guesses, or next()
+    // throws: other ranks, which have it, would guess.
+    bool continues_without_drafts = true;
 };
 
 // Sequences are admitted in the order of add(). A pass has the next tokens of all texts and, in
