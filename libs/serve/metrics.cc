@@ -35,6 +35,7 @@ void TextMetrics::write(MetricsText& out) const {
     gauge("num_requests_running", engine.running);
     gauge("num_requests_waiting", engine.waiting + preparing);
     gauge("kv_cache_usage_perc", engine.blocks > 0 ? used / static_cast<double>(engine.blocks) : 0);
+    gauge("kv_cache_memory_bytes", engine.cache_bytes);
     counter("num_preemptions_total", engine.preemptions);
     counter("prefix_cache_queries_total", prompt_tokens);
     counter("prefix_cache_hits_total", cached_tokens);

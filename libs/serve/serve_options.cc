@@ -36,7 +36,8 @@ void ServeOptions::flags(Flags& flags) {
         .own_variable()
         .details(
             "A model that --model does not name is unloaded after that time; earlier if its memory "
-            "is needed for one that a request names.");
+            "is needed for one that a request names. A language model of --model gives the memory "
+            "of its keys and values back.");
     flags
         .add("memory-fraction", memory_fraction, "F of the free memory that all models may take",
              0.01, 1.0)

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <mutex>
@@ -31,17 +32,24 @@ class Answers : public TextListener {
 
 class EngineThreads : public testing::Test {
   protected:
+    static constexpr double kKeepSeconds = 0.5;
+
     // What the thread tells is run by it, one at a time.
     EngineThreads()
         : model_(gpt::open_model(source_dir() / "models/gpt-demo"), options(), console_),
-          thread_(model_, {.post =
-                               [this](const std::function<void()>& work) {
-                                   const std::lock_guard lock(mutex_);
-                                   work();
-                               },
-                           .counts = [](const auto&) {},
-                           .broken = [this](const std::string& why) { broken_ = why; },
-                           .over = [this](const auto&) { ++over_; }}) {}
+          thread_(model_, kKeepSeconds,
+                  {.post =
+                       [this](const std::function<void()>& work) {
+                           const std::lock_guard lock(mutex_);
+                           work();
+                       },
+                   .counts =
+                       [this](const gpt::EngineCounts& counts) {
+                           cache_bytes_ = counts.cache_bytes;
+                           most_cache_bytes_ = std::max(most_cache_bytes_, counts.cache_bytes);
+                       },
+                   .broken = [this](const std::string& why) { broken_ = why; },
+                   .over = [this](const auto&) { ++over_; }}) {}
     static TextModelOptions options() {
         TextModelOptions options;
         options.compute.device = "cpu";
@@ -75,6 +83,8 @@ class EngineThreads : public testing::Test {
     std::mutex mutex_;
     std::string broken_;
     std::atomic<int> over_ = 0;
+    std::atomic<int64_t> cache_bytes_ = 0;
+    int64_t most_cache_bytes_ = 0;
     EngineThread thread_;
 };
 
@@ -99,6 +109,27 @@ TEST_F(EngineThreads, AFailedPassEndsItsRequestsAlone) {
     }
     EXPECT_EQ(before->text, after->text);
     thread_.stop();
+}
+
+// After kKeepSeconds without a request the memory of keys and values goes, and comes again.
+TEST_F(EngineThreads, MemoryIsGivenBackWhenNobodyAsks) {
+    const auto await_return = [&] {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (cache_bytes_ > 0 && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        EXPECT_EQ(cache_bytes_, 0);
+    };
+    const auto first = std::make_shared<Answers>(), second = std::make_shared<Answers>();
+    const auto asked = job(first), again = job(second);
+    thread_.add(asked);
+    await(1);
+    await_return();
+    thread_.add(again);
+    await(2);
+    await_return();
+    thread_.stop();
+    EXPECT_GT(most_cache_bytes_, 0);
+    EXPECT_EQ(first->text, second->text);
 }
 
 TEST_F(EngineThreads, ARequestThatCannotBeEmbeddedFailsAlone) {

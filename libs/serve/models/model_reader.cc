@@ -70,7 +70,7 @@ std::shared_ptr<ServedModel> ModelReader::read(const std::string& name, const Op
         options.cache_bytes = cache_bytes;
         return std::make_shared<TextServed>(
             std::make_unique<TextModel>(std::move(model.gpt), options, console_),
-            TextServiceOptions{name, options_.most_waiting}, thread_);
+            TextServiceOptions{name, options_.most_waiting, options_.keep_seconds}, thread_);
     }
     AudioModelOptions options = options_.audio_options();
     options.cache_bytes = cache_bytes;

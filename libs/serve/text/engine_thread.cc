@@ -32,8 +32,11 @@ gpt::Completion part_of(const gpt::Completion& answer, size_t from, std::string 
 
 }  // namespace
 
-EngineThread::EngineThread(TextModel& model, EngineEvents events)
-    : model_(model), events_(std::move(events)), thread_([this] { run(); }) {}
+EngineThread::EngineThread(TextModel& model, double keep_seconds, EngineEvents events)
+    : model_(model),
+      keep_seconds_(keep_seconds),
+      events_(std::move(events)),
+      thread_([this] { run(); }) {}
 
 void EngineThread::stop() {
     queue_.close();
@@ -69,16 +72,29 @@ std::optional<WorkQueue::Work> EngineThread::next_work(bool wait) {
     return queue_.take(wait);
 }
 
+void EngineThread::wait_for_work() {
+    const ProfileSpan span("wait.in");
+    if (queue_.wait(keep_seconds_)) return;
+    model_.engine().give_memory_back();
+    tell_counts();
+    post_told();
+}
+
+void EngineThread::tell_counts() {
+    tell([this, counts = model_.engine().counts()] { events_.counts(counts); });
+}
+
 void EngineThread::run() try {
     model_.use_on_this_thread();
     gpt::Engine& engine = model_.engine();
     while (true) {
         bool waits = engine.is_idle();
+        if (waits) wait_for_work();
         while (const auto work = next_work(std::exchange(waits, false))) (*work)();
         if (queue_.is_closed()) return;
         for (gpt::EngineToken& token : engine.step()) take(std::move(token));
         model_.count_scratch();
-        tell([this, counts = engine.counts()] { events_.counts(counts); });
+        tell_counts();
         post_told();
     }
 } catch (const std::exception& failure) {

@@ -30,8 +30,9 @@ struct EngineEvents {
 
 class EngineThread {
   public:
-    // The model must outlive it.
-    EngineThread(TextModel& model, EngineEvents events);
+    // The model must outlive it. After `keep_seconds` without work the memory of its keys and
+    // values is given back.
+    EngineThread(TextModel& model, double keep_seconds, EngineEvents events);
     ~EngineThread() { stop(); }
     EngineThread(const EngineThread&) = delete;
 
@@ -57,6 +58,8 @@ class EngineThread {
     };
 
     void run();
+    void wait_for_work();
+    void tell_counts();
     std::optional<WorkQueue::Work> next_work(bool wait);
     void begin(const std::shared_ptr<TextJob>& job);
     void score(const std::shared_ptr<TextJob>& job);
@@ -68,6 +71,7 @@ class EngineThread {
     void post_told();
 
     TextModel& model_;
+    double keep_seconds_;
     EngineEvents events_;
     WorkQueue queue_;
     std::map<uint64_t, Sample> samples_;  // by the engine's number

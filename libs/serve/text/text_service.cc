@@ -69,10 +69,11 @@ TextService::TextService(TextModel& model, TextServiceOptions options, Post post
     : model_(model),
       options_(std::move(options)),
       post_(post),
-      engine_(model, {.post = post,
-                      .counts = [this](const auto& counts) { metrics_.engine = counts; },
-                      .broken = std::move(broken),
-                      .over = [this](const auto& job) { end(job); }}) {}
+      engine_(model, options_.keep_seconds,
+              {.post = post,
+               .counts = [this](const auto& counts) { metrics_.engine = counts; },
+               .broken = std::move(broken),
+               .over = [this](const auto& job) { end(job); }}) {}
 
 void TextService::stop() {
     preparing_.stop();

@@ -18,6 +18,7 @@ namespace hark::serve {
 struct TextServiceOptions {
     std::string name;          // of the model, as requests give it
     int64_t most_waiting = 0;  // prompts that wait for a place in the engine
+    double keep_seconds = 0;   // without requests, for which keys and values stay in memory
 };
 
 class TextService {

@@ -1,5 +1,6 @@
 #include "serve/text/worker.h"
 
+#include <chrono>
 #include <utility>
 
 namespace hark::serve {
@@ -20,6 +21,12 @@ std::optional<WorkQueue::Work> WorkQueue::take(bool wait) {
     Work work = std::move(works_.front());
     works_.pop_front();
     return work;
+}
+
+bool WorkQueue::wait(double seconds) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                             [&] { return is_closed_ || !works_.empty(); });
 }
 
 void WorkQueue::close() {

@@ -18,6 +18,9 @@ class WorkQueue {
     void add(Work work);
     // The next piece. Without `wait` none, too, if none is there; with it none after close().
     std::optional<Work> take(bool wait);
+    // Waits until a piece is there or the queue is closed, for `seconds` at most. Returns whether
+    // one of the two has come.
+    bool wait(double seconds);
     // Drops the pieces that are left; later ones are dropped too.
     void close();
     bool is_closed();
