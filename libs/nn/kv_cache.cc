@@ -186,6 +186,7 @@ void KvCache::get_memory(Group& group, int64_t n) {
 
 void KvCache::take(Group& group, int64_t n, std::vector<int32_t>& table) {
     if (n == 0) return;
+    lack_.clear();
     get_memory(group, n);
     if (n > group.pool.usable() && !lack_.empty()) throw OutOfMemory(lack_);
     group.pool.take(n, table);
