@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "core/cli/ending_signal.h"
+#include "kernels/comm/processes.h"
 #include "serve/api.h"
 #include "serve/models/served_models.h"
 #include "serve/serve_options.h"
@@ -15,12 +16,9 @@ using namespace hark;
 
 namespace {
 
-void run(const serve::ServeOptions& given, Console& console) {
-    given.check();
-    serve::ServeOptions options = given;
-    options.take_passed();
+void serve_models(const serve::ServeOptions& options, Console& console) {
     std::signal(SIGPIPE, SIG_IGN);
-    watch_ending_signals();  // before there are other threads
+    watch_ending_signals();
     serve::ApiOptions api_options = options.api_options();
     serve::WebServer server(options.web_options());
     serve::ServedModels models(options, console);
@@ -42,6 +40,28 @@ void run(const serve::ServeOptions& given, Console& console) {
     serve::tell_manager("READY=1");
     server.run(api);
     on_ending_signal(nullptr);
+}
+
+// Ends when the first process does, which answers what runs before.
+void follow(const serve::ServeOptions& options, Console& console) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
+    serve::ServedModels(options, console).follow();
+}
+
+void run(const serve::ServeOptions& given, Console& console) {
+    given.check();
+    serve::ServeOptions options = given;
+    options.take_passed();
+    hold_ending_signals();  // before there are other threads: MPI has some
+    with_links(options.gpus, console, [&](std::unique_ptr<Transport> links) {
+        if (!links) return serve_models(options, console);
+        Context ctx = context_of(options.gpus, options.compute, console, links.get());
+        options.compute.device = ctx.on_cuda() ? concat("cuda:", ctx.device_index) : "cpu";
+        const std::unique_ptr<Communicator> ranks = make_communicator(ctx, std::move(links));
+        options.text.ranks = ranks.get();
+        ranks->first() ? serve_models(options, console) : follow(options, console);
+        ranks->finish();
+    });
 }
 
 constexpr ToolHelp kHelp = {

@@ -2,6 +2,7 @@
 
 #include "core/machine/loopback.h"
 #include "gpt/answers/batch_options.h"
+#include "kernels/comm/processes.h"
 #include "serve/web/paths.h"
 
 namespace hark::serve {
@@ -108,11 +109,21 @@ void ServeOptions::flags(Flags& flags) {
         .completes(Completes::file)
         .details("Of the models that --model names. In Jinja, as a model's chat_template.jinja.");
     compute.flags(flags);
+    flags.add("gpus", gpus, "N GPUs of this machine, one process each", 1, 64)
+        .own_variable()
+        .details(
+            "Each has its share of the language model: of the heads and of the MLPs' channels, "
+            "which N divides. Needs --only-named and one language model; the first process has the "
+            "Whisper models. mpirun and srun start processes on several machines, or on CPUs.");
 }
 
 void ServeOptions::check() const {
     require_usage(!models.empty() || !only_named,
                   "--only-named: needs --model, a language model or a Whisper model");
+    check_gpus(gpus, compute);
+    require_usage(only_named || (gpus == 1 && launched_processes() == 1),
+                  gpus > 1 ? "--gpus: needs --only-named" : "several processes need --only-named",
+                  ": models that requests name are computed by one process");
 }
 
 void ServeOptions::take_passed() {

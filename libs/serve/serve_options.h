@@ -17,6 +17,7 @@ struct ServeOptions {
     bool only_named = false;       // requests may name no other models
     double keep_seconds = 300;     // for which other models stay that nobody uses
     double memory_fraction = 0.9;  // of the memory that is free at the start, for all models
+    int64_t gpus = 1;              // processes that compute the language model
     std::string api_keys;          // file; empty: no key is needed
     int64_t port = 8080, most_waiting = 256, most_live = 4, most_request_mb = 16,
             most_upload_mb = 512;

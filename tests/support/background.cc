@@ -32,12 +32,21 @@ bool find_line(const std::string& text, const std::string& begin, std::string& r
     return false;
 }
 
+std::vector<std::string> command_of(const std::string& tool,
+                                    const std::vector<std::string>& arguments) {
+    std::vector<std::string> command = {std::string(HARK_BIN_DIR) + "/" + tool};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return command;
+}
+
 }  // namespace
 
 BackgroundTool::BackgroundTool(const std::string& tool, const std::vector<std::string>& arguments,
+                               const std::string& awaited)
+    : BackgroundTool(command_of(tool, arguments), awaited) {}
+
+BackgroundTool::BackgroundTool(const std::vector<std::string>& command,
                                const std::string& awaited) {
-    std::vector<std::string> command = {std::string(HARK_BIN_DIR) + "/" + tool};
-    command.insert(command.end(), arguments.begin(), arguments.end());
     int err[2];
     if (::pipe2(err, O_CLOEXEC) != 0) throw std::runtime_error("pipe failed");
     child_ = ::fork();
@@ -56,7 +65,7 @@ BackgroundTool::BackgroundTool(const std::string& tool, const std::vector<std::s
     ::close(err[1]);
     stderr_ = err[0];
     while (!find_line(err_, awaited, said_))
-        if (!read_more(stderr_, err_)) throw std::runtime_error(tool + " has ended: " + err_);
+        if (!read_more(stderr_, err_)) throw std::runtime_error(command[0] + " has ended: " + err_);
     reader_ = std::thread([this] {
         while (read_more(stderr_, err_)) continue;
     });

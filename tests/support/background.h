@@ -15,6 +15,8 @@ class BackgroundTool {
     // with `awaited`; throws if the tool ends before.
     BackgroundTool(const std::string& tool, const std::vector<std::string>& arguments,
                    const std::string& awaited);
+    // The same of any command, whose first word is a path.
+    BackgroundTool(const std::vector<std::string>& command, const std::string& awaited);
     // Kills it if it still runs. Prints the stderr of one that has ended by an error unawaited.
     ~BackgroundTool();
     BackgroundTool(const BackgroundTool&) = delete;

@@ -22,6 +22,11 @@ class Served {
     explicit Served(std::vector<std::string> more = {})
         : tool_("hark-serve", arguments(std::move(more)), "listening on ") {}
 
+    // The same of any command of the shell that starts one.
+    struct ByShell {};
+    Served(ByShell, const std::string& command)
+        : tool_({"/bin/sh", "-c", "exec " + command}, "listening on ") {}
+
     const std::string& address() const { return tool_.said(); }
     BackgroundTool& tool() { return tool_; }
     const BackgroundTool& tool() const { return tool_; }

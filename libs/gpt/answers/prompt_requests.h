@@ -21,6 +21,10 @@ class PromptRequests {
     Asked ask(Prompt& prompt);
     // The same of a prompt whose tokens are given.
     Asked ask(Prompt& prompt, std::vector<int32_t> ids);
+    // A constraint that a prompt asks for, as Constraints has it.
+    std::shared_ptr<TokenMasks> masks(const ConstraintRequest& request, bool opened) {
+        return constraints_.masks(request, opened);
+    }
     // The options of one of its samples.
     static GenerateOptions of_sample(const GenerateOptions& options, int64_t sample);
     // Whether the answer is a whole text of its constraint, if it has one. The answer's reason to

@@ -60,7 +60,10 @@ class World : public Transport {
 
 Transport* begin() {
     int provided = 0, rank = 0, size = 0, local = 0;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    // Any thread may have the links, one at a time: hark-serve's model has one of its own.
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+    require(provided >= MPI_THREAD_SERIALIZED,
+            "expected an MPI library that any thread may call (MPI_THREAD_SERIALIZED)");
     on_exit(abort_unfinished, nullptr);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");

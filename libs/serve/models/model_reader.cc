@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cpu/cpu.h"
 #include "serve/models/model_list.h"
 
 namespace hark::serve {
@@ -13,7 +14,24 @@ struct OpenedFile {
     bool is_named = false;
 };
 
+// All ranks have the same caches. On the CPU they may share a machine's memory.
+int64_t memory_of(const ServeOptions& options, const Context& ctx) {
+    Communicator& ranks = *options.text.ranks;
+    const int64_t own = free_memory(ctx) / (ctx.on_cuda() ? 1 : ranks.size());
+    return static_cast<int64_t>(options.memory_fraction * ranks.least(static_cast<double>(own)));
+}
+
+// Of a rank's slice: its share of all but the table of tokens.
+int64_t sliced_bytes(int64_t weights, const gpt::DecoderConfig& config, const Precision& precision,
+                     int64_t ranks) {
+    const int64_t table = std::min(
+        weights, config.n_vocab * config.n_embd * static_cast<int64_t>(size_of(precision.cache)));
+    return table + (weights - table) / ranks;
+}
+
 }  // namespace
+
+void TextServed::follow() { follow_calls(*model_); }
 
 void TextServed::begin() {
     service_ = std::make_unique<TextService>(
@@ -31,9 +49,13 @@ ModelReader::ModelReader(const ServeOptions& options, Console& console)
     : options_(options),
       console_(console),
       ctx_(options.compute.context(console)),
-      memory_(
-          static_cast<int64_t>(options.memory_fraction * static_cast<double>(free_memory(ctx_)))) {
+      memory_(memory_of(options, ctx_)) {
     ctx_.batch_invariant = ctx_.few_row_products = options.text.batch_invariant;
+}
+
+std::string ModelReader::computes_with() const {
+    return ctx_.on_cuda() ? std::string("a GPU")
+                          : concat(cpu_kernels().name, " with ", ctx_.threads, " threads");
 }
 
 TextModelOptions ModelReader::text_options(const gpt::ModelFile& file, bool is_named) const {
@@ -59,6 +81,9 @@ OpenedModel ModelReader::open(const std::string& path, bool is_named) const {
             ? TextModel::cache_need(*model.gpt, precision, text_options(*model.gpt, is_named), ctx_)
             : AudioModel::cache_need(*model.whisper, precision, options_.audio_options(), ctx_);
     opened.need.weights = weight_bytes(model, path, precision);
+    if (model.gpt)
+        opened.need.weights = sliced_bytes(opened.need.weights, model.gpt->config(), precision,
+                                           options_.text.ranks->size());
     return opened;
 }
 

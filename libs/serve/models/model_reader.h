@@ -30,6 +30,8 @@ class TextServed : public ServedModel {
     void stop() override { service_->stop(); }
     int64_t bytes() const override { return model_->bytes(); }
     TextService& service() { return *service_; }
+    // In place of begin(), on ranks other than the first: computes what that one does.
+    void follow();
 
   private:
     std::unique_ptr<TextModel> model_;
@@ -67,8 +69,11 @@ class ModelReader {
     // Throws Error as the readers do, and OutOfMemory.
     std::shared_ptr<ServedModel> read(const std::string& name, const OpenedModel& opened,
                                       int64_t cache_bytes) const;
-    // Bytes that all models may take: of the memory that was free when the server began.
+    // Bytes that all models may take: of the memory that was free when the server began, on the
+    // rank that had the least.
     int64_t memory() const { return memory_; }
+    // What the bits of a product depend on: the GPU, or the processor's kernels and threads.
+    std::string computes_with() const;
     // Before the first model's begin().
     void use(ServerThread thread) { *thread_ = std::move(thread); }
 

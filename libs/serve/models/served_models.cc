@@ -5,6 +5,7 @@
 
 #include "core/models/models.h"
 #include "core/ranges.h"
+#include "kernels/comm/processes.h"
 
 namespace hark::serve {
 namespace {
@@ -66,9 +67,32 @@ void ServedModels::read_named(const std::vector<std::string>& models) {
                     "' of this kind is served already");
             named_.push_back(named);
         }
+    check_ranks();
     const std::vector<int64_t> shares = cache_shares(opened);
     for (size_t i = 0; i < opened.size(); ++i)
-        named_[i].model = reader_.read(named_[i].name, opened[i], shares[i]);
+        if (named_[i].kind == ModelKind::text || options_.text.ranks->first())
+            named_[i].model = reader_.read(named_[i].name, opened[i], shares[i]);
+}
+
+void ServedModels::check_ranks() const {
+    Communicator& ranks = *options_.text.ranks;
+    if (ranks.alone()) return;
+    const auto texts = std::count_if(named_.begin(), named_.end(), [](const Named& named) {
+        return named.kind == ModelKind::text;
+    });
+    require(texts == 1, "several processes compute one language model (--model names ", texts, ")");
+    std::string models;
+    for (const Named& named : named_) models += concat(", --model ", named.name);
+    expect_agreement(
+        ranks, concat("--dtype ", options_.compute.dtype, ", --context ", options_.text.context,
+                      ", --max-sequences ", options_.text.max_sequences, ", --batch-invariant ",
+                      options_.text.batch_invariant, ", --memory-fraction ",
+                      options_.memory_fraction, ", on ", reader_.computes_with(), models));
+}
+
+void ServedModels::follow() {
+    for (const Named& named : named_)
+        if (named.kind == ModelKind::text) static_cast<TextServed&>(*named.model).follow();
 }
 
 std::vector<int64_t> ServedModels::cache_shares(const std::vector<OpenedModel>& opened) const {

@@ -24,9 +24,13 @@ struct ModelWait {
 class ServedModels {
   public:
     // Reads the models that the options name. Throws Error naming the one that cannot be read, for
-    // two models of one kind with the same name, and if the memory does not suffice. Holds
-    // references.
+    // two models of one kind with the same name, and if the memory does not suffice. Several ranks
+    // have one language model together; the first one has the Whisper models. Holds references.
     ServedModels(const ServeOptions& options, Console& console);
+
+    // On ranks other than the first, in place of all else: computes what that one does until it
+    // has ended its models. Throws Error if it ends otherwise.
+    void follow();
 
     // The rest is for the server's thread.
 
@@ -57,6 +61,7 @@ class ServedModels {
     };
 
     void read_named(const std::vector<std::string>& given);
+    void check_ranks() const;
     std::vector<int64_t> cache_shares(const std::vector<OpenedModel>& opened) const;
     // The model of that name, whatever else it is called. Throws WebError 404 and 500.
     struct Place {

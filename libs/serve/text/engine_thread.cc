@@ -36,6 +36,7 @@ EngineThread::EngineThread(TextModel& model, double keep_seconds, EngineEvents e
     : model_(model),
       keep_seconds_(keep_seconds),
       events_(std::move(events)),
+      calls_(model),
       thread_([this] { run(); }) {}
 
 void EngineThread::stop() {
@@ -59,8 +60,9 @@ void EngineThread::embed(std::vector<std::vector<int32_t>> texts, int64_t dimens
         Vectors vectors;
         std::optional<WebError> why;
         try {
-            vectors = model_.embed(texts, dimensions);
+            vectors = calls_.embed(texts, dimensions);
         } catch (const std::exception& failure) {
+            if (calls_.is_fatal(failure)) throw;
             why = web_error_of(failure);
         }
         tell([tell_vectors, vectors, why] { tell_vectors(vectors, why); });
@@ -91,8 +93,8 @@ void EngineThread::run() try {
         bool waits = engine.is_idle();
         if (waits) wait_for_work();
         while (const auto work = next_work(std::exchange(waits, false))) (*work)();
-        if (queue_.is_closed()) return;
-        for (gpt::EngineToken& token : engine.step()) take(std::move(token));
+        if (queue_.is_closed()) return calls_.finish();
+        for (gpt::EngineToken& token : calls_.step()) take(std::move(token));
         model_.count_scratch();
         tell_counts();
         post_told();
@@ -102,7 +104,7 @@ void EngineThread::run() try {
 }
 
 void EngineThread::score(const std::shared_ptr<TextJob>& job) {
-    gpt::Completion prompt = model_.score(job->tokens, job->options.logprobs.value_or(0));
+    gpt::Completion prompt = calls_.score(job->tokens, job->options.logprobs.value_or(0));
     tell([job, prompt = std::move(prompt)] {
         const auto listener = job->listener.lock();
         if (listener && !job->is_cancelled) listener->scored(*job, prompt);
@@ -113,17 +115,12 @@ void EngineThread::begin(const std::shared_ptr<TextJob>& job) {
     try {
         if (job->scores_prompt && job->options.logprobs) score(job);
         for (int64_t i = 0; i < job->options.samples; ++i) {
-            const uint64_t seed = gpt::sample_seed(static_cast<uint64_t>(job->options.seed), i);
             auto text = model_.planner().begin(job->plan, job->tokens.size());
-            const uint64_t id =
-                model_.engine().add({.prompt = job->tokens,
-                                     .sampler = job->sampler,
-                                     .seed = seed,
-                                     .max_tokens = job->plan.max_tokens,
-                                     .likeliest = job->options.logprobs.value_or(0)});
+            const uint64_t id = calls_.add(*job, i);
             samples_[id] = {job, i, std::move(text)};
         }
     } catch (const std::exception& why) {
+        if (calls_.is_fatal(why)) throw;
         drop(*job);
         fail_job(job, web_error_of(why, 400));
     }
@@ -155,7 +152,7 @@ void EngineThread::push(gpt::EngineToken token, Sample& sample) {
         tell_part(job, number, part);
     });
     if (!ends) return;
-    model_.engine().end(token.id);
+    calls_.end(token.id);
     gpt::PromptRequests::is_whole(job->options, answer);
     tell([job = job, number = number, answer = std::move(answer)] {
         tell_end(job, number, answer);
@@ -170,7 +167,7 @@ void EngineThread::push(gpt::EngineToken token, Sample& sample) {
 void EngineThread::drop(const TextJob& job) {
     std::erase_if(samples_, [&](const auto& one) {
         if (one.second.job.get() != &job) return false;
-        model_.engine().end(one.first);
+        calls_.end(one.first);
         return true;
     });
 }

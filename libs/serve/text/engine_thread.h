@@ -1,6 +1,6 @@
 // The thread on which a language model computes all its answers.
 //
-//     add() -> gpt::Engine -> gpt::AnswerText -> the server's thread: TextListener
+//     add() -> ModelCalls: gpt::Engine -> gpt::AnswerText -> the server's thread: TextListener
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "serve/text/model_calls.h"
 #include "serve/text/text_job.h"
 #include "serve/text/text_model.h"
 #include "serve/text/worker.h"
@@ -73,6 +74,7 @@ class EngineThread {
     TextModel& model_;
     double keep_seconds_;
     EngineEvents events_;
+    ModelCalls calls_;
     WorkQueue queue_;
     std::map<uint64_t, Sample> samples_;  // by the engine's number
     std::vector<std::function<void()>> told_;

@@ -7,6 +7,7 @@
 #include "gpt/embed/embedder.h"
 #include "gpt/engine/model_rows.h"
 #include "gpt/engine/prompt_pieces.h"
+#include "gpt/families/tensor_slices.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::serve {
@@ -44,7 +45,7 @@ gpt::EngineOptions engine_options(const TextModelOptions& options) {
 ModelNeed TextModel::cache_need(const gpt::ModelFile& file, const Precision& precision,
                                 const TextModelOptions& options, const Context& ctx) {
     constexpr int64_t kLeastTokens = 2048;
-    const gpt::DecoderConfig& config = file.config();
+    const gpt::DecoderConfig config = gpt::sliced_config(file.config(), options.ranks->size());
     const gpt::CacheBytes cache = gpt::cache_bytes(ctx, config, precision, engine_options(options));
     const int64_t sequences =
         options.max_sequences > 0 ? options.max_sequences : gpt::default_sequences(ctx);
@@ -64,7 +65,7 @@ TextModel::TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOption
     const Precision precision =
         precision_of(options.compute.dtype, ctx_.device, gpt::stored_type(*file_));
     model_ = std::make_unique<const gpt::Model>(
-        gpt::read_model(file_, precision, ctx_.arena.source(), ctx_.threads));
+        gpt::read_model(file_, precision, ctx_.arena.source(), ctx_.threads, *options.ranks));
     gpt::GenerateOptions defaults = defaults_of(*file_, options);
     planner_ = std::make_unique<gpt::AnswerPlanner>(model_->config, *tokenizer_, defaults);
     text_encoder_ = std::make_unique<gpt::PromptEncoder>(*file_, *tokenizer_, gpt::ChatOptions());

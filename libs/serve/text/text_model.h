@@ -22,6 +22,7 @@ struct TextModelOptions {
     int64_t cache_bytes = 0;    // of keys and values, at most; 0: of what a tool takes
     std::string chat_template;  // file, in place of the model's own; empty: none
     bool batch_invariant = false;
+    Communicator* ranks = &no_other_ranks();  // the processes that compute it together
 };
 
 class TextModel {
@@ -46,6 +47,7 @@ class TextModel {
     // Prompts of messages; nullptr if the model has no chat template.
     gpt::PromptRequests* chats() { return chats_.get(); }
     bool has_chats() const { return chats_ != nullptr; }
+    Communicator& ranks() const { return *model_->ranks; }
     // Tokens of prompt and answer.
     int64_t context() const { return planner_->context(); }
     // Of a chat's answers; nullptr if there are none.
