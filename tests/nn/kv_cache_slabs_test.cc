@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <numeric>
 
@@ -43,22 +45,31 @@ class KvCacheSlabs : public testing::TestWithParam<test::DeviceCase> {
     Context& ctx() { return device_.ctx(); }
     // Bytes of the host or of the GPU that this process has, or has less of than before.
     int64_t used() { return ctx().on_cuda() ? -free_memory(ctx()) : resident_bytes(); }
-    std::vector<std::byte> rows(const KvCache& cache, int64_t n, int value) {
-        std::vector<std::byte> bytes(static_cast<size_t>(cache.rows_bytes(n)));
-        for (size_t i = 0; i < bytes.size(); ++i)
-            bytes[i] = static_cast<std::byte>(static_cast<int>(i % 251) + value);
-        return bytes;
+    // Calls use(rows, first, n) for pieces of a sequence's first n rows, whose bytes depend on
+    // `value`. The pieces are small, so that the test itself takes no memory.
+    template <class Use>
+    void for_pieces(const KvCache& cache, int64_t n, int value, const Use& use) {
+        std::vector<std::byte> rows(static_cast<size_t>(cache.rows_bytes(500)));
+        for (size_t i = 0; i < rows.size(); ++i)
+            rows[i] = static_cast<std::byte>(static_cast<int>(i % 251) + value);
+        for (int64_t first = 0; first < n; first += 500)
+            use(rows, first, std::min<int64_t>(n - first, 500));
     }
     void write(KvCache& cache, int64_t sequence, int64_t n, int value) {
-        for (const Tensor& tensor : {cache.keys[0], cache.values[0]})
-            cache.write_rows(ctx(), tensor, rows(cache, n, value).data(), 0, sequence, 0, n);
+        for_pieces(cache, n, value, [&](const auto& rows, int64_t first, int64_t count) {
+            for (const Tensor& tensor : {cache.keys[0], cache.values[0]})
+                cache.write_rows(ctx(), tensor, rows.data(), 0, sequence, first, count);
+        });
     }
     void expect_rows(const KvCache& cache, int64_t sequence, int64_t n, int value) {
-        for (const Tensor& tensor : {cache.keys[0], cache.values[0]}) {
-            std::vector<std::byte> found(static_cast<size_t>(cache.rows_bytes(n)));
-            cache.read_rows(ctx(), found.data(), tensor, 0, sequence, 0, n);
-            EXPECT_EQ(found, rows(cache, n, value));
-        }
+        std::vector<std::byte> found(static_cast<size_t>(cache.rows_bytes(500)));
+        for_pieces(cache, n, value, [&](const auto& rows, int64_t first, int64_t count) {
+            const auto bytes = static_cast<size_t>(cache.rows_bytes(count));
+            for (const Tensor& tensor : {cache.keys[0], cache.values[0]}) {
+                cache.read_rows(ctx(), found.data(), tensor, 0, sequence, first, count);
+                EXPECT_EQ(std::memcmp(found.data(), rows.data(), bytes), 0) << first;
+            }
+        });
     }
 
     test::TestDevice device_{GetParam()};
