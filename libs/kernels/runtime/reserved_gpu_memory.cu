@@ -25,7 +25,7 @@ class ReservedGpuMemory : public ReservedMemory {
         size_t unit = 0;
         const CUmemAllocationProp kind = properties();
         check_driver(DRIVER_FUNCTION(cuMemGetAllocationGranularity)(
-                         &unit, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+                         &unit, &kind, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
                      "cuMemGetAllocationGranularity");
         slab_ = whole(std::max(bytes / kMostSlabs, size_t{1}), unit);
         slabs_.resize(whole(bytes, slab_) / slab_);
