@@ -9,7 +9,7 @@
 namespace hark {
 namespace {
 
-constexpr int64_t kBlockWeights = 1 << 20;  // converted at a time
+constexpr int64_t kBlockWeights = 1 << 22;  // converted at a time, at most
 
 // Up to kFewRowsOnCpu rows, directly from the stored weights; each weight is read once.
 void small_m(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
@@ -85,12 +85,13 @@ const float* rows_as_f32(Context& ctx, const Matrix& w, int64_t begin, int64_t e
     return scratch;
 }
 
-// Rows of weights that are not f32 are converted this many at a time.
+// Rows of weights that are not f32 are converted this many at a time: pieces of one size, since
+// oneDNN is slow with few rows.
 int64_t rows_at_once(const Matrix& w) {
-    const int64_t n_size = w.values.dim(0);
-    return w.values.dtype == Dtype::f32
-               ? n_size
-               : std::clamp<int64_t>(kBlockWeights / w.values.dim(1), 1, n_size);
+    const int64_t n_size = w.values.dim(0), size = n_size * w.values.dim(1);
+    if (w.values.dtype == Dtype::f32) return n_size;
+    const int64_t pieces = std::min((size + kBlockWeights - 1) / kBlockWeights, n_size);
+    return (n_size + pieces - 1) / pieces;
 }
 
 // Scratch for the converted rows.
@@ -166,7 +167,7 @@ void gemm_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Mat
                const EpiloguePointers& then) {
     const CpuKernels& cpu = cpu_kernels();
     const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
-    const int64_t block = std::min(n_size, std::max<int64_t>(4 * kBlockWeights / t_size, 64));
+    const int64_t block = std::min(n_size, std::max<int64_t>(kBlockWeights / t_size, 64));
     const auto* weights = static_cast<const int8_t*>(w.values.data);
     const auto* scales = static_cast<const float*>(w.scales.data);
     int8_t* inputs = ctx.arena.tensor(Dtype::i8, {t_size, k_size}).as<int8_t>();
