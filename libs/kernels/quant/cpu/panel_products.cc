@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/quant/block_values.h"
+#include "kernels/quant/cpu/transpose.h"
 
 namespace hark {
 namespace {
@@ -20,18 +21,25 @@ constexpr int kLanes = 16;
 constexpr int kVectors = kPanelOutputs / kLanes;
 constexpr int kTileRows = 7;  // of x: 28 of 32 registers hold sums
 
-// Rows are unpacked from copies of a few blocks of each, kRowStride bytes apart.
-constexpr int kSpan = 256, kRowStride = 320;
+constexpr int kSpan = 256;      // columns that are unpacked at a time
+constexpr int kRowBytes = 320;  // room for a row's bytes of them
 
-// Four bytes of each of 16 rows, as Block::quant() reads them (kernels/quant/block_values.h).
+// A span of 16 rows: the bytes of its quants, and the same with each four bytes of all rows
+// together. Its alignment tells the place of an address in the first row.
+struct alignas(512) Rows {
+    uint8_t bytes[kLanes][kRowBytes];
+    uint8_t lanes[kRowBytes / 4][kLanes * 4];
+};
+
+// Four bytes of each of 16 rows, as Block::quant() reads them (kernels/quant/block_values.h) from
+// the first one of Rows.
 struct RowBytes {
     I x;
 
     static RowBytes bytes(const uint8_t* from) {
-        constexpr int s = kRowStride;
-        const I rows = _mm512_set_epi32(15 * s, 14 * s, 13 * s, 12 * s, 11 * s, 10 * s, 9 * s,
-                                        8 * s, 7 * s, 6 * s, 5 * s, 4 * s, 3 * s, 2 * s, s, 0);
-        return {_mm512_i32gather_epi32(rows, from, 1)};
+        const auto place = reinterpret_cast<uintptr_t>(from) % alignof(Rows);
+        const auto* rows = reinterpret_cast<const Rows*>(from - place);
+        return {_mm512_load_si512(rows->lanes[place / 4])};
     }
     static RowBytes signed_bytes(const uint8_t* from) { return bytes(from); }
     static RowBytes four_bits(const uint8_t* from, int g, int j) {
@@ -75,10 +83,46 @@ struct Group {
 template <class Block>
 using GroupOf = Group<Block::kShared, Block::kHasMin>;
 
-// The group of 16 rows that begins with value `first` of a block.
+// The bytes of a block before its quants that Rows leaves out, so that every quant's place in a row
+// is a multiple of four.
 template <class Block>
-void unpack_group(uint8_t* to, const uint8_t* block, int first) {
+constexpr int kSkipped = Block::kValues == 32 ? Block::kBytes % 4 : 0;
+template <class Block>
+constexpr int kKept = Block::kBytes - kSkipped<Block>;
+// The distance of blocks in Rows.
+template <class Block>
+constexpr int kStride = (kKept<Block> + 3) / 4 * 4;
+
+// `count` blocks of each row. Meanwhile what is `ahead` bytes after them is requested into the
+// second cache.
+template <class Block>
+void take_rows(Rows& to, const uint8_t* const (&from)[kLanes], int count, int64_t ahead) {
+    constexpr int kMost = kSpan / Block::kValues;
+    static_assert(kMost * kStride<Block> <= kRowBytes);
+    for (int row = 0; row < kLanes; ++row) {
+        for (int i = 0; i < kMost * Block::kBytes; i += 64)
+            _mm_prefetch(reinterpret_cast<const char*>(from[row] + ahead) + i, _MM_HINT_T1);
+        for (int i = 0; i < count; ++i)
+            std::memcpy(to.bytes[row] + i * kStride<Block>,
+                        from[row] + i * Block::kBytes + kSkipped<Block>, kKept<Block>);
+    }
+    for (int i = 0; i < kMost * kStride<Block>; i += 64) {
+        I words[kLanes];
+#pragma GCC unroll 16
+        for (int row = 0; row < kLanes; ++row) words[row] = _mm512_load_si512(to.bytes[row] + i);
+        transpose(words);
+#pragma GCC unroll 16
+        for (int j = 0; j < kLanes; ++j) _mm512_store_si512(to.lanes[i / 4 + j], words[j]);
+    }
+}
+
+// The group that begins with value `first` of the span in `rows`, which `from` points to.
+template <class Block>
+void unpack_group(uint8_t* to, const Rows& rows, const uint8_t* const (&from)[kLanes], int first) {
     using To = GroupOf<Block>;
+    const int number = first / Block::kValues;
+    const uint8_t* block = rows.bytes[0] + number * kStride<Block> - kSkipped<Block>;
+    first %= Block::kValues;
     // Bytes 0 and 1, or 2 and 3, of a lane to the upper halves of its two words.
     const I pair = _mm512_broadcast_i32x4(
         _mm_set_epi8(13, -1, 12, -1, 9, -1, 8, -1, 5, -1, 4, -1, 1, -1, 0, -1));
@@ -99,8 +143,9 @@ void unpack_group(uint8_t* to, const uint8_t* block, int first) {
     auto* scales = reinterpret_cast<float*>(to + To::kScales);
     auto* mins = reinterpret_cast<float*>(to + To::kMins);
     for (int row = 0; row < kLanes; ++row) {
-        scales[row] = Block::scale(block + row * kRowStride, g);
-        if (Block::kHasMin) mins[row] = Block::min(block + row * kRowStride, g);
+        const uint8_t* stored = from[row] + number * Block::kBytes;
+        scales[row] = Block::scale(stored, g);
+        if (Block::kHasMin) mins[row] = Block::min(stored, g);
     }
 }
 
@@ -109,25 +154,18 @@ template <class Block>
 void unpack_panel(uint8_t* panel, const uint8_t* blocks, int64_t row_size, int64_t count,
                   int64_t depth) {
     using To = GroupOf<Block>;
-    constexpr int kSpanBytes = kSpan / Block::kValues * Block::kBytes;
-    static_assert(kSpanBytes <= kRowStride);
-    alignas(64) uint8_t rows[kLanes * kRowStride];
+    Rows rows;
     for (int v = 0; v < kVectors; ++v) {
         uint8_t* to = panel + v * 64;
         for (int64_t k = 0; k < depth; k += kSpan) {
             const auto width = static_cast<int>(std::min<int64_t>(kSpan, depth - k));
-            const auto bytes = static_cast<size_t>(width / Block::kValues * Block::kBytes);
-            const uint8_t* from = blocks + k / Block::kValues * Block::kBytes;
-            for (int row = 0; row < kLanes; ++row) {
-                const int64_t n = std::min<int64_t>(v * kLanes + row, count - 1);
-                if (width == kSpan)
-                    std::memcpy(rows + row * kRowStride, from + n * row_size, kSpanBytes);
-                else
-                    std::memcpy(rows + row * kRowStride, from + n * row_size, bytes);
-            }
+            const uint8_t* from[kLanes];
+            for (int row = 0; row < kLanes; ++row)
+                from[row] = blocks + k / Block::kValues * Block::kBytes +
+                            std::min<int64_t>(v * kLanes + row, count - 1) * row_size;
+            take_rows<Block>(rows, from, width / Block::kValues, kPanelOutputs * row_size);
             for (int i = 0; i < width; i += To::kValues, to += To::kBytes)
-                unpack_group<Block>(to, rows + i / Block::kValues * Block::kBytes,
-                                    i % Block::kValues);
+                unpack_group<Block>(to, rows, from, i);
         }
     }
 }

@@ -13,39 +13,10 @@
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/quant/cpu/byte_blocks.h"
+#include "kernels/quant/cpu/transpose.h"
 
 namespace hark {
 namespace {
-
-// Transposes 16 rows of 16 numbers.
-void transpose(I (&r)[16]) {
-    I t[16];
-#pragma GCC unroll 8
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < 16; i += 2) {
-        const int first = i / 4 * 4 + i % 4 / 2, to = i / 4 * 4 + i % 4;
-        r[to] = _mm512_unpacklo_epi64(t[first], t[first + 2]);
-        r[to + 1] = _mm512_unpackhi_epi64(t[first], t[first + 2]);
-    }
-    // Part p of vector 4 i + j is column 4 p + j of rows 4 i to 4 i + 3.
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-        const I a = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88);
-        const I b = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0x88);
-        const I c = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xdd);
-        const I d = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0xdd);
-        t[j] = _mm512_shuffle_i32x4(a, b, 0x88);
-        t[8 + j] = _mm512_shuffle_i32x4(a, b, 0xdd);
-        t[4 + j] = _mm512_shuffle_i32x4(c, d, 0x88);
-        t[12 + j] = _mm512_shuffle_i32x4(c, d, 0xdd);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) r[i] = t[i];
-}
 
 // A group is a tile: {four columns; row; column}.
 void arrange_bytes(int8_t* to, const int8_t* rows, int64_t t_size, int64_t size) {
