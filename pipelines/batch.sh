@@ -121,7 +121,7 @@ lock() {
     flock -n "$lock" || die "$output: another hark batch is writing there"
     rm -rf "$output"/.hark/work.*
     # Absolute: awk takes a relative path that has = as an assignment.
-    work="$(realpath -- "$(mktemp -d "$output/.hark/work.XXXXXX")")" || exit 1
+    work="$(mktemp -d "$(realpath -- "$output")/.hark/work.XXXXXX")" || exit 1
     trap 'status=$?; end_watch; rm -rf "$work"; end_profile "$status"' EXIT
     [ -z "$metrics" ] || refuse_other_file "$metrics" "# TYPE hark_"
     begin_profile

@@ -85,6 +85,7 @@ add_recordings() {
     for input in "$@"; do
         [[ "$input" != -* ]] || input="./$input"
         if [ -d "$input" ]; then
+            [ -r "$input" ] && [ -x "$input" ] || die "$input: this folder cannot be read"
             [[ "$input" == */ ]] || input="$input/"
             while IFS= read -r -d '' path; do
                 add_recording "$path" "${output:+$output/${path#"$input"}}"

@@ -117,7 +117,7 @@ transcribe_one() {
     local folder="${target[$1]%/*}" began=$EPOCHREALTIME seconds status
     [[ "${target[$1]}" == */* ]] || folder=.
     mkdir -p -- "$folder" || return 1
-    work="$(realpath -- "$(mktemp -d "$folder/.hark.XXXXXX")")" || { work="$first_work"; return 1; }
+    work="$(mktemp -d "$(realpath -- "$folder")/.hark.XXXXXX")" || { work="$first_work"; return 1; }
     inputs=("$1")
     run_pipe --format "$format" --output-dir "$work/out" --output-name t
     status=$?
@@ -139,6 +139,10 @@ transcribe_to_files() {
     [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]}"): found no recordings"
     name_transcripts
     check_pipe --format "$format" --output-dir "$work" || return
+    if [ -n "$output" ] && [ -z "$show_pipe" ]; then
+        mkdir -p -- "$output" || return
+        [ -w "$output" ] || die "$output: cannot write into this folder"
+    fi
     for recording in "${recordings[@]}"; do
         number=$((number + 1))
         if [ -z "$overwrite" ] && finished "$recording"; then

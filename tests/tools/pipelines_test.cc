@@ -214,6 +214,7 @@ TEST(TranscribeScript, WhatIsWrongForAllEndsItAtOnce) {
                   {"--model demo --best-of 0", 2, "--best-of"},
                   {"--model demo --language Klingon", 1, "'Klingon'"},
                   {"--model none", 1, "'none'"},
+                  {"--model demo --output-dir /proc/none", 1, "/proc/none"},
                   {"", 1, "--model demo"}};
     for (const auto& wrong : kWrong) {
         // A home without a model of the user's.
