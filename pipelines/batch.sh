@@ -78,9 +78,9 @@ parse() {
 # What take_flag found is this command's own, or goes to its tool.
 take_option() {
     case "$flag" in
-        --output-dir | --files-from | --price | --shard | --metrics)
-            [ -n "$value" ] || wrong "$flag: expected a value" ;;&
-        --metrics) metrics="$value" ;;
+        --output-dir | --files-from | --price | --shard)
+            [ -n "$value" ] || wrong "$flag: expected a value" ;;
+        --metrics) want_file && metrics="$(realpath -m -- "$value")" ;;
         --retry | --show-pipe | --overwrite | --no-overwrite)
             [[ "${words[0]}" != *=* ]] || wrong "$flag: expected no value, got '$value'" ;;
     esac
@@ -123,7 +123,10 @@ lock() {
     # Absolute: awk takes a relative path that has = as an assignment.
     work="$(mktemp -d "$(realpath -- "$output")/.hark/work.XXXXXX")" || exit 1
     trap 'status=$?; end_watch; rm -rf "$work"; end_profile "$status"' EXIT
-    [ -z "$metrics" ] || refuse_other_file "$metrics" "# TYPE hark_"
+    if [ -n "$metrics" ]; then
+        refuse_other_file "$metrics" "# TYPE hark_"
+        [ -w "${metrics%/*}/" ] || die "$metrics: cannot write into this folder"
+    fi
     begin_profile
     metrics_dir="$work/metrics"
     mkdir "$metrics_dir" || exit 1

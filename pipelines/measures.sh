@@ -12,14 +12,21 @@ note_measure() {
     local -n last="$1"
     case "$flag" in
         --profile)
-            [ -n "$value" ] || wrong "$flag: expected a value"
-            [ "$value" != - ] || wrong "$flag: expected a file"
+            want_file
             profile="$value"
             [[ "$profile" != -* ]] || profile="./$profile"
             ;;
         --stats | --no-stats | --metrics) last+=("${words[@]}") ;;
         *) return 1 ;;
     esac
+}
+
+# want_file: the value of the flag names a file to write, and no device or pipe: a file that is made
+# next to it would take its place.
+want_file() {
+    [ -n "$value" ] || wrong "$flag: expected a value"
+    [ "$value" != - ] && { [ ! -e "$value" ] || [ -f "$value" ]; } ||
+        wrong "$flag: expected a file, got '$value'"
 }
 
 # refuse_other_file FILE BEGINNING: ends the script if FILE is there and begins with something else.

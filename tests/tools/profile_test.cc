@@ -1,6 +1,7 @@
 // --profile of the tools of a pipe: one clock, nested spans, recordings followed from decoding to
 // text; and the same through the commands of hark.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <csignal>
@@ -204,6 +205,13 @@ TEST(Profile, OfABatchReplacesNoOtherFileByItsMetrics) {
     expect_contains(run.err, "another kind of file");
     EXPECT_EQ(read_text(p + "notes"), "my notes\n");
     EXPECT_FALSE(fs::exists(p + "out/a.txt"));
+    // As root it would take the place of a device.
+    ASSERT_EQ(::mkfifo((p + "pipe").c_str(), 0600), 0);
+    for (const char* flag : {"--metrics", "--profile"})
+        expect_fails(script("batch.sh", "-o " + p + "out " + p + "in" + kDemoFlags + " " + flag +
+                                            " " + p + "pipe"),
+                     2, std::string(flag) + ": expected a file, got '" + p + "pipe'");
+    EXPECT_TRUE(fs::is_fifo(p + "pipe"));
 }
 
 // A row for each request that runs at the same time, and the stages of the models' threads.
