@@ -68,6 +68,20 @@ TEST(AtomicFile, LeavesDevicesPipesAndLinksWhatTheyAre) {
     EXPECT_EQ(test::read_text(directory.path() / "target"), "after");
 }
 
+// As /dev/stdout leads to the pipe that a shell has made: it has no name of its own.
+TEST(AtomicFile, FollowsALinkToAPipeWithoutAName) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    AtomicFile file("/proc/self/fd/" + std::to_string(ends[1]));
+    file.write("text");
+    file.commit();
+    char text[16] = {};
+    EXPECT_EQ(::read(ends[0], text, sizeof text), 4);
+    EXPECT_STREQ(text, "text");
+    ::close(ends[0]);
+    ::close(ends[1]);
+}
+
 TEST(ReadFile, NamesWhatFailed) {
     test::TemporaryDirectory directory;
     test::write_text(directory.path() / "x", "0123456789");

@@ -109,13 +109,15 @@ AtomicFile::AtomicFile(const std::filesystem::path& target) : target_(target.str
     // A device or a pipe is written to as it is; what a link points at gets the file.
     std::error_code failed;
     const auto type = std::filesystem::status(target, failed).type();
-    if (std::filesystem::is_symlink(std::filesystem::symlink_status(target, failed)))
-        target_ = std::filesystem::weakly_canonical(target).string();
     if (type == std::filesystem::file_type::character || type == std::filesystem::file_type::fifo ||
         type == std::filesystem::file_type::block) {
         fd_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
         require(fd_ >= 0, target_, ": cannot open: ", std::strerror(errno));
         return;
+    }
+    if (std::filesystem::is_symlink(std::filesystem::symlink_status(target, failed))) {
+        target_ = std::filesystem::weakly_canonical(target, failed).string();
+        require(!failed, target.string(), ": cannot follow this link: ", failed.message());
     }
     temporary_.emplace(target_, [this](const std::string& name) {
         fd_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
