@@ -136,6 +136,12 @@ TEST_F(Models, AnErrorHasBothReadingsAndTheWayOn) {
     EXPECT_EQ(fails("smal").find("hark model get"), std::string::npos);
 }
 
+TEST_F(Models, APathThatCannotBeLookedAtSaysWhy) {
+    const std::string name(300, 'x');
+    EXPECT_EQ(fails("./" + name), "./" + name + ": File name too long");
+    EXPECT_EQ(fails(name), name + ": File name too long");
+}
+
 TEST_F(Models, AFolderThatHoldsNoModelSaysWhatItHolds) {
     fs::create_directories("x");
     for (const char* name : {"g", "f", "e", "d", "c", "b", "a"})

@@ -44,6 +44,7 @@ std::string some_names(const fs::path& folder) {
     for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
          entry.increment(failed))
         names.push_back(entry->path().filename().string());
+    require(!failed, folder.string(), ": ", failed.message());
     std::sort(names.begin(), names.end());
     std::string text;
     for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
@@ -61,7 +62,9 @@ void check_link(const fs::path& path) {
 fs::path checked(const fs::path& path) {
     check_link(path);
     std::error_code failed;
-    require(fs::exists(path, failed), path.string(), ": no such file or folder");
+    const bool exists = fs::exists(path, failed);
+    require(!failed, path.string(), ": ", failed.message());
+    require(exists, path.string(), ": no such file or folder");
     const fs::path model = model_in(path);
     if (is_file(model) || has_config(model)) return model;
     require(is_folder(path), path.string(), ": neither a file nor a folder");
@@ -82,9 +85,10 @@ fs::path without_tilde(const std::string& model) {
     return own && home ? fs::path(home + model.substr(1)) : fs::path(model);
 }
 
-bool exists(const std::string& model) {
+// Or may exist, in a folder that this user cannot look into.
+bool may_exist(const std::string& model) {
     std::error_code failed;
-    return fs::exists(fs::symlink_status(model, failed));
+    return fs::symlink_status(model, failed).type() != fs::file_type::not_found;
 }
 
 // A path that only exists may hide an installed model.
@@ -320,7 +324,7 @@ std::optional<InstalledModel> find_listed_model(const std::string& name, const s
     return std::nullopt;
 }
 
-bool is_model_path(const std::string& model) { return begins_as_path(model) || exists(model); }
+bool is_model_path(const std::string& model) { return begins_as_path(model) || may_exist(model); }
 
 fs::path find_model(const std::string& model, const std::string& kind) {
     if (model.empty()) return default_model(kind);
