@@ -199,6 +199,7 @@ TEST_F(Flags, TheNearestFlagOrValueIsProposed) {
     EXPECT_EQ(error_of({"--xyzzyx"}), "usage: unknown option '--xyzzyx'");
     EXPECT_EQ(error_of({"-dash.mp3"}), "usage: unknown option '-dash.mp3'");
     EXPECT_EQ(error_of({"-x"}), "usage: unknown option '-x'");
+    EXPECT_EQ(error_of({"--x"}), "usage: unknown option '--x'");
     EXPECT_EQ(error_of({"--choice", "bet"}),
               "usage: --choice: expected one of alpha, beta, got 'bet'; did you mean 'beta'?");
 }

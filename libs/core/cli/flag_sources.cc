@@ -76,9 +76,11 @@ std::vector<std::string> split_empty_values(int argc, char** argv) {
 
 // The flag with its dashes: "-dash.mp3", "--count".
 std::string as_typed(const std::string& name, int argc, char** argv) {
-    for (const std::string word : std::span(argv, static_cast<size_t>(argc)).subspan(1))
+    for (const std::string word : std::span(argv, static_cast<size_t>(argc)).subspan(1)) {
+        if (word.substr(0, word.find('=')) == "--" + name) return "--" + name;
         if (word.starts_with('-') && !word.starts_with("--") && word.substr(1).starts_with(name))
             return "-" + name;
+    }
     return (name.size() == 1 ? "-" : "--") + name;
 }
 
