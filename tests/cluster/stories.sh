@@ -76,8 +76,8 @@ until_true 120 "grep -q Requeue=1 <(scontrol show job ${array}_1) &&
     [ \"\$(scontrol show job ${array}_1 | sed -n 's/.*Restarts=\([0-9]*\).*/\1/p' | head -n 1)\" -ge 1 ]" ||
     fail "the element was not queued again: $(scontrol show job "${array}_1")"
 echo "ok: an element near its limit is queued again ($(ls "$out"/*.done 2> /dev/null | wc -l) shards done)"
-# Slurm waits two minutes before a job begins again.
-scontrol update jobid="${array}_1" starttime=now timelimit=10 2> /dev/null || true
+# Slurm waits two minutes before a job begins again. In the second of its end slurmd starts it no more.
+scontrol update jobid="${array}_1" starttime=now+3 timelimit=10 2> /dev/null || true
 finish
 expect_same "a run that reached its limit"
 
@@ -101,7 +101,7 @@ kill -KILL $(cut -d ' ' -f 3 "$out"/.claims/.worker.*)
 until_true 30 "scontrol show job ${array}_1 | grep -q Restarts=1" || fail "no element was queued again"
 [ -n "$(ls "$out/.claims")" ] || fail "no claim is left"
 [ "$(sinfo -h -o %T)" = idle ] || scontrol update nodename=hark1 state=resume
-for n in 1 2; do scontrol update jobid="${array}_$n" starttime=now 2> /dev/null; done
+for n in 1 2; do scontrol update jobid="${array}_$n" starttime=now+3 2> /dev/null; done
 finish
 expect_same "a node that was lost"
 
