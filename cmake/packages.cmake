@@ -23,8 +23,14 @@ foreach(tool ${tools})
 endforeach()
 if(TARGET hark_cuda)
     cmake_path(GET CUDA_cublasLt_LIBRARY PARENT_PATH cuda_libraries)
+    set(cuda_files -L ${cuda_libraries})
+    if(TARGET hark_nccl)
+        cmake_path(GET HARK_NCCL_LIBRARY PARENT_PATH nccl_libraries)
+        list(APPEND cuda_files -L ${nccl_libraries} $<TARGET_FILE:hark_nccl>)
+        add_dependencies(package_files hark_nccl)
+    endif()
     add_custom_command(TARGET package_files POST_BUILD
-        COMMAND ${CMAKE_SOURCE_DIR}/packages/sbom.sh hark-cuda ${PROJECT_VERSION} ${HARK_COMMIT} -L ${cuda_libraries}
+        COMMAND ${CMAKE_SOURCE_DIR}/packages/sbom.sh hark-cuda ${PROJECT_VERSION} ${HARK_COMMIT} ${cuda_files}
             $<TARGET_FILE:hark_cuda> > ${folder}/doc/hark-cuda/sbom.spdx.json VERBATIM)
     add_dependencies(package_files hark_cuda)
 endif()
@@ -73,10 +79,13 @@ if(TARGET hark_cuda)
     hark_package(cuda hark-cuda contrib/sound "speech to text to language model (NVIDIA GPUs)
 The library by which hark's tools compute on an NVIDIA GPU. It needs a driver
 of version ${HARK_CUDA_DRIVER} or newer and the library cuBLASLt of CUDA ${HARK_CUDA_VERSION}, which is in
-NVIDIA's package libcublas-${cuda_dashed}."
+NVIDIA's package libcublas-${cuda_dashed}. Training on several GPUs takes NVIDIA's NCCL."
         PACKAGE_SHLIBDEPS OFF
         PACKAGE_DEPENDS "hark (= ${PROJECT_VERSION}), libc6 (>= 2.34), libgcc-s1 (>= 3.0), libstdc++6 (>= 12)"
-        PACKAGE_RECOMMENDS "libcublas-${cuda_dashed}")
+        PACKAGE_RECOMMENDS "libcublas-${cuda_dashed}"
+        PACKAGE_SUGGESTS "libnccl2")
+    install(FILES packages/hark-cuda.lintian DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/lintian/overrides RENAME hark-cuda
+        COMPONENT cuda)
 endif()
 hark_package(models hark-models-demo sound "speech to text to language model (toy models)
 Two small models to try hark's tools with: they understand synthetic voices

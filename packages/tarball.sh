@@ -40,8 +40,8 @@ root="$work/$name"
 for component in "${components[@]}"; do
     cmake --install "$build" --prefix "$root" --component "$component" > /dev/null
 done
-# Units of systemd have the prefix in them.
-rm -rf "$root/lib/systemd"
+# Units of systemd have the prefix in them, and lintian reads .deb files.
+rm -rf "$root/lib/systemd" "$root/share/lintian"
 triplet=("$root"/lib/*-linux-gnu)
 [ ! -d "${triplet[0]}" ] || { mv "${triplet[0]}"/* "$root/lib" && rmdir "${triplet[0]}"; }
 mkdir -p "$root/lib" "$root/share/doc/hark/licences"

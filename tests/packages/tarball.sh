@@ -14,7 +14,8 @@ try_hark "$tree"
 # Nothing but glibc and the compiler's libraries is the system's.
 for file in "$root"/bin/* "$root"/lib/*.so*; do
     [ -f "$file" ] || continue
-    ldd "$file" > /tmp/libraries 2>&1
+    # NCCL is the machine's own.
+    ldd "$file" 2>&1 | grep -v 'libnccl[.]so' > /tmp/libraries
     ! grep -H 'not found' /tmp/libraries || fail "$file: lacks a library"
     grep -v -e "$root" -e linux-vdso -e ld-linux /tmp/libraries |
         grep -vE 'lib(c|m|mvec|pthread|dl|rt|resolv|util|stdc\+\+|gcc_s)\.so' &&

@@ -33,7 +33,8 @@ if(HARK_WITH_CUDA)
         hark_plugin(nccl SOURCES comm/nccl_library.cc LIBS ${HARK_NCCL_LIBRARY} CUDA::cudart_static
             COMPONENT cuda)
         target_include_directories(hark_nccl SYSTEM PRIVATE ${HARK_NCCL_INCLUDE_DIR})
-        set_target_properties(hark_nccl PROPERTIES INSTALL_RPATH /usr/local/cuda/lib64)
+        set_target_properties(hark_nccl PROPERTIES
+            INSTALL_RPATH "$<$<NOT:$<BOOL:${HARK_PACKAGE}>>:/usr/local/cuda/lib64>")
     else()
         message(STATUS "No NCCL: several GPUs cannot train one model")
     endif()
