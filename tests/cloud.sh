@@ -23,7 +23,7 @@ mkdir -p "$prefix"/{bin,libexec/hark,share/hark/models}
 cp "$bin"/{hark,audio-decode,mel,whisper-transcribe,gpt-train,gpt-tokenize,hark-model} "$prefix/bin"
 strip "$prefix"/bin/* 2> /dev/null || true
 cp pipelines/batch.sh "$prefix/libexec/hark/batch"
-cp pipelines/{flags,help,outputs,recordings}.sh "$prefix/libexec/hark"
+cp pipelines/*.sh "$prefix/libexec/hark"
 cp -r models/whisper-demo "$prefix/share/hark/models"
 tar -C "$work" -cf "$work/hark.tar" hark
 
