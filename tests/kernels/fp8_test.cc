@@ -173,6 +173,56 @@ TEST_P(Fp8Rows, NormsAreWhatTheyAreByThemselves) {
     }
 }
 
+// One row of a language model: bf16 is multiplied as f16 times a power of two. Values of a row are
+// up to 2^40 apart, the largest beyond f16's.
+TEST_P(Fp8Rows, OneRowIsNotRounded) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    device.ctx().batch_invariant = false;
+    const Dtype type = GetParam().activations;
+    for (const LinearShape& of : {LinearShape{1, 40, 64}, LinearShape{1, 16400, 80},
+                                  LinearShape{1, 64, 4096}, LinearShape{1, 24, 14336}})
+        for (const float size :
+             type == Dtype::f16 ? std::array{1.0f, 1e-3f, 0.0f} : std::array{1e25f, 1e-25f, 0.0f}) {
+            SCOPED_TRACE(concat("N ", of.n, " K ", of.k, " size ", size));
+            const Arena::Scope scope(device.ctx().arena);
+            LinearInputs in(of, type, Dtype::fp8, 3);
+            const std::vector<float> powers = random_values(of.k, 8, 4);
+            in.x = random_values(of.k, 9, size);
+            for (size_t i = 0; i < in.x.size(); ++i) in.x[i] *= std::exp2(powers[i]);
+            in.x = TestDevice::rounded(in.x, type);
+            const Tensor y = device.empty(Dtype::f32, {1, of.n});
+            linear(device.ctx(), y, device.up(in.x, type, {1, of.k}), in.up(device, Dtype::fp8));
+            std::vector<double> sizes;
+            const std::vector<double> expected = in.expected({}, sizes);
+            const std::vector<float> found = device.down(y);
+            for (size_t i = 0; i < found.size(); ++i)
+                ASSERT_NEAR(found[i], expected[i], 1e-5 * sizes[i]) << "value " << i;
+        }
+}
+
+TEST_P(Fp8Rows, OneNormedRowIsWhatItIsByItself) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    device.ctx().batch_invariant = false;
+    const Dtype type = GetParam().activations;
+    for (const LinearShape& of : {LinearShape{1, 64, 384}, LinearShape{1, 4100, 4096}}) {
+        SCOPED_TRACE(of.k);
+        const Arena::Scope scope(device.ctx().arena);
+        const LinearInputs in(of, type, Dtype::fp8, 4);
+        const Matrix w = in.up(device, Dtype::fp8);
+        const Tensor x = device.up(in.x, type, {1, of.k});
+        const Norm norm{device.up(random_values(of.k, 5), Dtype::f32, {of.k}),
+                        device.up(random_values(of.k, 6), Dtype::f32, {of.k})};
+        const Tensor fused = device.empty(type, {1, of.n}), apart = device.empty(type, {1, of.n}),
+                     normed = device.empty(type, {1, of.k});
+        linear(device.ctx(), fused, x, w, {}, {.norm = norm});
+        layer_norm(device.ctx(), normed, x, norm.weight, norm.bias, norm.eps);
+        linear(device.ctx(), apart, normed, w);
+        EXPECT_EQ(device.down(fused), device.down(apart));
+    }
+}
+
 // Rows of x with NaN, of zeros, and so large or small that 16 bits barely hold them.
 TEST_P(Fp8Rows, HaveScalesOfTheirOwn) {
     TestDevice device(GetParam());

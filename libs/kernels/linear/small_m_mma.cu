@@ -53,13 +53,53 @@ struct AppendPlace {
     }
 };
 
+// x (k values) times a power of two that brings its largest magnitude to 2^14 or over, as f16 in
+// `to`, by the threads of a block. Returns what undoes the power. f16 stays as it is.
+template <class X>
+__device__ inline float to_scaled_half(__half* to, const X* x, int k) {
+    int exponent = 127 + 14;
+    if constexpr (!std::is_same_v<X, __half>) {
+        __shared__ float largest_of[kMostSlices];
+        float largest = 0;
+        for (int c = threadIdx.x * kPack; c < k; c += blockDim.x * kPack)
+            for (const X value : load_pack<kPack>(x + c).values)
+                largest = fmaxf(largest, fabsf(to_f32(value)));
+        largest = warp_max(largest);
+        if (threadIdx.x % 32 == 0) largest_of[threadIdx.x / 32] = largest;
+        __syncthreads();
+        for (int i = 0; i < blockDim.x / 32; ++i) largest = fmaxf(largest, largest_of[i]);
+        // Powers whose inverse is a normal number too.
+        exponent = max(__float_as_int(largest) >> 23, 28);
+    }
+    const float power = __int_as_float((127 + 14 + 127 - exponent) << 23);
+    for (int c = threadIdx.x * kPack; c < k; c += blockDim.x * kPack) {
+        const Pack<X, kPack> in = load_pack<kPack>(x + c);
+        Pack<__half, kPack> out;
+        for (int v = 0; v < kPack; ++v)
+            out.values[v] = from_f32<__half>(__fmul_rn(to_f32(in.values[v]), power));
+        store_pack(to + c, out);
+    }
+    return __int_as_float((exponent - 14) << 23);
+}
+
+// How sliced_kernel reads x.
+enum class XFrom {
+    memory,  // any rows, `Ahead` steps in flight as the weights
+    normed,  // one row, which every block normalises into shared memory
+    shared,  // one row, which every block converts to f16 in shared memory (to_scaled_half)
+};
+
 // y for MT tiles of 16 outputs and NT tiles of 8 rows per block. Warp s sums slice s directly from
-// memory, with `Ahead` steps in flight.
-template <class X, class W, int MT, int NT, int Ahead, bool Normed>
-__global__ void __launch_bounds__(32 * kMostSlices)
+// memory, with `Ahead` steps in flight. From shared memory x takes few registers, so that two
+// blocks fit a multiprocessor and one loads while the other ends. bf16 as f16 is exact down to
+// 2^-32 of the row's largest value; e4m3 widens to f16 in fewer instructions.
+template <class X, class W, int MT, int NT, int Ahead, XFrom From>
+__global__ void __launch_bounds__(32 * kMostSlices, From == XFrom::shared ? 2 : 1)
     sliced_kernel(SmallMArgs args, const X* x, const W* __restrict__ w) {
     let_next_start();
     using Step = LaneStep<W, MT, NT>;
+    constexpr bool kNormed = From == XFrom::normed, kShared = From == XFrom::shared;
+    using M = std::conditional_t<kShared, __half, X>;  // what is multiplied
     constexpr int kOutputs = 16 * MT, kRows = 8 * NT, kStep = Step::kColumns;
     constexpr int kPitch = kOutputs + 4;              // sums of neighbouring lanes hit all banks
     extern __shared__ __align__(16) float partial[];  // [slices][kRows][kPitch], then a row
@@ -69,14 +109,15 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     const int mine = gated ? kOutputs / 2 : kOutputs;
     const int64_t n0 = int64_t{blockIdx.y} * mine, row0 = int64_t{blockIdx.x} * kRows;
     const W* ws[2 * MT];  // past the end the last output and row are computed again
-    const X* xs[NT];
+    const M* xs[NT];
 #pragma unroll
     for (int i = 0; i < 2 * MT; ++i) {
         const int64_t n = min(n0 + 8 * (gated ? i / 2 : i) + g, args.n - 1);
         ws[i] = w + (gated && i % 2 == 1 ? args.up + n : n) * args.k;
     }
 #pragma unroll
-    for (int j = 0; j < NT; ++j) xs[j] = x + min(row0 + 8 * j + g, args.rows - 1) * args.k;
+    for (int j = 0; j < NT; ++j)
+        xs[j] = reinterpret_cast<const M*>(x) + min(row0 + 8 * j + g, args.rows - 1) * args.k;
     const int k = static_cast<int>(args.k), end = args.slice_begin(slice + 1) * kUnit;
     // Loads the columns from `first`. Past the last column: any weights, and zeros of x.
     const auto load_w = [&](Step& to, int first) {
@@ -104,10 +145,10 @@ __global__ void __launch_bounds__(32 * kMostSlices)
             Half w_half[MT][2], x_half[NT];
 #pragma unroll
             for (int i = 0; i < 2 * MT; ++i)
-                w_half[i / 2][i % 2] = weights_half<X, W>(step.w[i / 2][i % 2], half);
+                w_half[i / 2][i % 2] = weights_half<M, W>(step.w[i / 2][i % 2], half);
 #pragma unroll
             for (int j = 0; j < NT; ++j) x_half[j] = as_half(step.x[half][j]);
-            multiply_halves<X>(sums, w_half, x_half);
+            multiply_halves<M>(sums, w_half, x_half);
         }
     };
     Step steps[Ahead];
@@ -128,16 +169,22 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     const int first_row = threadIdx.x / kOutputs;
     const bool there = n < mine && n0 + n < args.n;
     const AppendPlace append_to(args, first_row < rows ? row0 + first_row : 0, n0 + n);
-    const NormPack norm(args.norm_weight, args.norm_bias, Normed ? k : 0);
+    const NormPack norm(args.norm_weight, args.norm_bias, kNormed ? k : 0);
     wait_for_previous();
-    if constexpr (Normed) {
-        X* normed = reinterpret_cast<X*>(partial + args.slices * kRows * kPitch);
-        norm_row(normed, x, k, args.norm_eps, norm);
+    float undo = 1;
+    if constexpr (kNormed || kShared) {
+        M* row = reinterpret_cast<M*>(partial + args.slices * kRows * kPitch);
+        if constexpr (kNormed) {
+            norm_row(row, x, k, args.norm_eps, norm);
+        } else {
+            undo = to_scaled_half(row, x, k);
+        }
         __syncthreads();
-        for (int j = 0; j < NT; ++j) xs[j] = normed;
+        for (int j = 0; j < NT; ++j) xs[j] = row;
     }
 #pragma unroll
-    for (int i = 0; i < Ahead; ++i) load_x(steps[i], first + i * kStep);
+    for (int i = 0; i < Ahead; ++i)
+        if (!kShared) load_x(steps[i], first + i * kStep);
     const auto place = [&](int row) { return (row0 + row) * args.n + n0 + n; };
     // The residual of the first row is loaded early: it may be the only row.
     float residual = there && first_row < rows ? residual_at(args, place(first_row)) : 0.0f;
@@ -145,9 +192,10 @@ __global__ void __launch_bounds__(32 * kMostSlices)
 #pragma unroll
         for (int i = 0; i < Ahead; ++i) {
             if (first + i * kStep >= end) break;
+            if (kShared) load_x(steps[i], first + i * kStep);
             multiply(steps[i]);
             load_w(steps[i], first + (Ahead + i) * kStep);
-            load_x(steps[i], first + (Ahead + i) * kStep);
+            if (!kShared) load_x(steps[i], first + (Ahead + i) * kStep);
         }
     }
 #pragma unroll
@@ -166,7 +214,7 @@ __global__ void __launch_bounds__(32 * kMostSlices)
             float sum = 0;
             for (int s = 0; s < args.slices; ++s)
                 sum = __fadd_rn(sum, partial[(s * kRows + row) * kPitch + row_of_tile]);
-            return sum;
+            return kShared ? __fmul_rn(sum, undo) : sum;
         };
         const int row_of_tile = gated ? n + n / 8 * 8 : n;
         float value = apply_epilogue(args, column, sum_of(row_of_tile), residual);
@@ -191,6 +239,13 @@ constexpr int ahead() {
 }
 constexpr int kMostAhead = 8;
 
+// Whether blocks keep the row of x in shared memory, where a row's bits may depend on the number of
+// rows: below 2^-32 of the largest value they might.
+bool shares_row(const Context& ctx, const SmallMArgs& args) {
+    constexpr int64_t kMostColumns = 32768;
+    return !ctx.batch_invariant && args.rows == 1 && !args.norm_weight && args.k <= kMostColumns;
+}
+
 template <int MT, int NT>
 void sliced_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     const int64_t outputs = args.up > 0 ? 8 * MT : 16 * MT;
@@ -204,16 +259,21 @@ void sliced_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const
         constexpr bool kOne = MT == 1 && NT == 1;
         constexpr int kMore = kOne && sizeof(W) == 2 ? kMostAhead : kAhead;
         const bool norms = kOne && args.norm_weight;
+        const bool shares = kOne && std::is_same_v<W, fp8_t> && shares_row(ctx, args);
         // Long slices of 16 warps: such a block has a multiprocessor to itself.
         const int steps = static_cast<int>(ceil_div(args.units, args.slices)) * kUnit /
                           LaneStep<W, MT, NT>::kColumns;
         const bool more = args.slices == kMostSlices && steps >= kMostAhead &&
                           int64_t{blocks.x} * blocks.y <= multiprocessors();
-        const auto kernel = norms  ? sliced_kernel<X, W, MT, NT, kAhead, kOne>
-                            : more ? sliced_kernel<X, W, MT, NT, kMore, false>
-                                   : sliced_kernel<X, W, MT, NT, kAhead, false>;
-        const int64_t normed = norms ? args.k * int64_t{sizeof(X)} : 0;
-        const int64_t shared = sums + normed;
+        constexpr XFrom kNorms = kOne ? XFrom::normed : XFrom::memory;
+        auto kernel = norms  ? sliced_kernel<X, W, MT, NT, kAhead, kNorms>
+                      : more ? sliced_kernel<X, W, MT, NT, kMore, XFrom::memory>
+                             : sliced_kernel<X, W, MT, NT, kAhead, XFrom::memory>;
+        if constexpr (kOne && std::is_same_v<W, fp8_t>) {
+            if (shares) kernel = sliced_kernel<X, W, MT, NT, kAhead, XFrom::shared>;
+        }
+        const int64_t row = norms || shares ? args.k * int64_t{sizeof(X)} : 0;
+        const int64_t shared = sums + row;
         if (shared > 48 << 10)
             CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(shared)));
@@ -259,9 +319,10 @@ void small_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Ep
     const SmallMArgs args(y, x, w, then, with);
     const Tensor& values = w.values;
     const bool vocabulary = values.dim(0) >= kVocabulary;
+    const bool shares = values.dtype == Dtype::fp8 && shares_row(ctx, args);
     if (args.rows <= 8)
-        return vocabulary ? sliced_product<2, 1>(ctx, args, x, values)
-                          : sliced_product<1, 1>(ctx, args, x, values);
+        return vocabulary && !shares ? sliced_product<2, 1>(ctx, args, x, values)
+                                     : sliced_product<1, 1>(ctx, args, x, values);
     // Short slices are many warps per block, so the GPU holds few blocks: larger ones are used.
     const bool many_warps = args.n > 2560 && args.n < kManyOutputs;
     if (args.rows <= 16)
