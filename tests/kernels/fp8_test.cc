@@ -174,7 +174,7 @@ TEST_P(Fp8Rows, NormsAreWhatTheyAreByThemselves) {
 }
 
 // One row of a language model: bf16 is multiplied as f16 times a power of two. Values of a row are
-// up to 2^40 apart, the largest beyond f16's.
+// up to 2^40 apart, in bf16 beyond f16's.
 TEST_P(Fp8Rows, OneRowIsNotRounded) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
@@ -182,8 +182,8 @@ TEST_P(Fp8Rows, OneRowIsNotRounded) {
     const Dtype type = GetParam().activations;
     for (const LinearShape& of : {LinearShape{1, 40, 64}, LinearShape{1, 16400, 80},
                                   LinearShape{1, 64, 4096}, LinearShape{1, 24, 14336}})
-        for (const float size :
-             type == Dtype::f16 ? std::array{1.0f, 1e-3f, 0.0f} : std::array{1e25f, 1e-25f, 0.0f}) {
+        for (const float size : type == Dtype::f16 ? std::array{1e-2f, 1e-4f, 0.0f}
+                                                   : std::array{1e25f, 1e-25f, 0.0f}) {
             SCOPED_TRACE(concat("N ", of.n, " K ", of.k, " size ", size));
             const Arena::Scope scope(device.ctx().arena);
             LinearInputs in(of, type, Dtype::fp8, 3);
@@ -197,7 +197,7 @@ TEST_P(Fp8Rows, OneRowIsNotRounded) {
             const std::vector<double> expected = in.expected({}, sizes);
             const std::vector<float> found = device.down(y);
             for (size_t i = 0; i < found.size(); ++i)
-                ASSERT_NEAR(found[i], expected[i], 1e-5 * sizes[i]) << "value " << i;
+                ASSERT_NEAR(found[i], expected[i], 3e-5 * sizes[i]) << "value " << i;
         }
 }
 
