@@ -15,14 +15,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* kInt8 = "int8";  // as --dtype has it
+constexpr const char *kInt8 = "int8", *kFp8 = "fp8";  // as --dtype has them
 
 // What kernels/weights.h makes of a tensor: vectors and positions are f32 whatever --dtype says,
-// and int8 has a scale a row.
+// int8 and fp8 have a scale a row, and fp8 leaves convolutions in 16 bits.
 int64_t bytes_at(const std::string& dtype, const ModelTensor& tensor) {
     const int64_t n = tensor.size();
     if (!tensor.matrix || dtype == "f32") return 4 * n;
-    if (dtype == kInt8) return n + 4 * (tensor.in_out ? tensor.shape[1] : tensor.shape[0]);
+    const bool is_byte = dtype == kInt8 || (dtype == kFp8 && tensor.shape.size() != 3);
+    if (is_byte) return n + 4 * (tensor.in_out ? tensor.shape[1] : tensor.shape[0]);
     return 2 * n;
 }
 
@@ -44,7 +45,7 @@ int64_t bytes_at_auto(const ModelTensor& tensor, const Tensor& stored, bool int8
 void describe_tensors(const AnyModel& model, ordered_json& out) {
     TensorSource& source = model.tensors();
     const bool int8 = model.whisper && model.whisper->int8();
-    constexpr const char* kDtypes[] = {"f32", "f16", "bf16", kInt8};
+    constexpr const char* kDtypes[] = {"f32", "f16", "bf16", kInt8, kFp8};
     int64_t parameters = 0;
     std::map<std::string, int64_t> stored, memory;
     ordered_json types = ordered_json::object();  // tensors by kind and type

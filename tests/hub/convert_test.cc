@@ -245,8 +245,9 @@ int64_t bytes_of_key_biases(const whisper::Config& c) {
 void expect_memory(const fs::path& path, const std::string& stored) {
     const auto described = describe_model(open_any_model(path));
     EXPECT_TRUE(described["stored"].contains(stored)) << path << described["stored"];
-    for (const std::string dtype : {"auto", "f32", "f16", "bf16", "int8"}) {
-        const whisper::Model model = whisper::load_model(path, precision_of(dtype));
+    for (const std::string dtype : {"auto", "f32", "f16", "bf16", "int8", "fp8"}) {
+        const Device on = dtype == "fp8" ? Device::cuda : Device::cpu;  // a GPU's alone
+        const whisper::Model model = whisper::load_model(path, precision_of(dtype, on));
         EXPECT_EQ(described["memory"][dtype].get<int64_t>(),
                   static_cast<int64_t>(model.weights.bytes()) - bytes_of_key_biases(model.config))
             << path << " " << dtype;

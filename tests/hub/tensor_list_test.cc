@@ -131,9 +131,10 @@ TEST(Describe, TellsTheCacheOfLatentAttention) {
 // What is told is what a model that has been read takes; it adds zeros for the keys' missing bias.
 TEST(Describe, TellsTheMemoryThatWeightsTake) {
     const auto told = describe_model(open_any_model(test::whisper_demo()));
-    for (const std::string dtype : {"f32", "f16", "bf16", "int8"}) {
+    for (const std::string dtype : {"f32", "f16", "bf16", "int8", "fp8"}) {
+        const Device on = dtype == "fp8" ? Device::cuda : Device::cpu;  // a GPU's alone
         const auto bytes = static_cast<double>(
-            whisper::load_model(test::whisper_demo(), precision_of(dtype)).weights.bytes());
+            whisper::load_model(test::whisper_demo(), precision_of(dtype, on)).weights.bytes());
         EXPECT_NEAR(told["memory"][dtype].get<double>(), bytes, 0.005 * bytes) << dtype;
     }
 }

@@ -151,7 +151,8 @@ TEST_F(HarkModel, InfoTellsOfWhisperAndGpt) {
           "alignment heads  2:0 2:1 2:2 2:3 3:0 3:1 3:2 3:3\n",
           "tokenizer        3840 tokens of text, timestamps from 3947\n",
           "parameters       9522688\n", "stored           f16 9522688\n",
-          "memory           auto 20.1 MB, f32 38.1 MB, f16 20.1 MB, bf16 20.1 MB, int8 11.2 MB\n"})
+          "memory           auto 20.1 MB, f32 38.1 MB, f16 20.1 MB, bf16 20.1 MB, int8 11.2 MB, "
+          "fp8 11.5 MB\n"})
         EXPECT_NE(whisper.out.find(line), std::string::npos) << line << whisper.out;
     const auto json_of = [&](const std::string& model) {
         const ProcessResult info = hark_model("info " + model + " --format json");
