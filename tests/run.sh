@@ -36,5 +36,6 @@ cmake --build --preset cpu-asan -j "$jobs"
 # written if they found nothing. The slow tests compare numbers: the release build has them.
 some=error
 [ $# -eq 0 ] || some=ignore  # those asked for may be slow ones
-ctest --test-dir build-asan -j "$jobs" --output-on-failure --no-tests="$some" "$@"
-ctest --test-dir build -j "$jobs" --output-on-failure --no-tests=error "$@"
+# One process more than cores: some tests wait, for a server, a lock or a process that is killed.
+ctest --test-dir build-asan -j "$((jobs + 1))" --output-on-failure --no-tests="$some" "$@"
+ctest --test-dir build -j "$((jobs + 1))" --output-on-failure --no-tests=error "$@"
