@@ -12,6 +12,7 @@ set(programs)
 foreach(tool ${tools})
     list(APPEND programs $<TARGET_FILE:${tool}>)
 endforeach()
+list(APPEND programs $<TARGET_FILE:hark_av>)
 add_custom_target(package_files ALL
     COMMAND ${CMAKE_SOURCE_DIR}/packages/files.sh ${folder} ${PROJECT_VERSION} ${HARK_COMMIT} ${HARK_MAINTAINER}
         ${CMAKE_BINARY_DIR}/man
@@ -21,6 +22,9 @@ add_custom_target(package_files ALL
 foreach(tool ${tools})
     add_dependencies(package_files ${tool}-man)
 endforeach()
+add_dependencies(package_files hark_av)
+install(FILES packages/hark.lintian DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/lintian/overrides RENAME hark
+    COMPONENT tools)
 if(TARGET hark_cuda)
     cmake_path(GET CUDA_cublasLt_LIBRARY PARENT_PATH cuda_libraries)
     set(cuda_files -L ${cuda_libraries})
