@@ -31,7 +31,7 @@ inline constexpr int kMinRate = 1000, kMaxRate = 768000;  // Hz; others are refu
 inline constexpr int kMaxChannels = 64;
 
 // Loads the libraries that open_decoder() may need. Call it before a sandbox, in which nothing can
-// be loaded. Throws Error if they are missing.
+// be loaded. Those that are missing are named by open_decoder(), for a file that needs them.
 void load_decoders();
 
 // Opens the decoder for `input`: our own reader for PCM in WAV, libav for everything else,

@@ -1,5 +1,8 @@
 #include "audio/libav/libav.h"
 
+#include <string>
+
+#include "core/error.h"
 #include "kernels/runtime/plugin.h"
 
 namespace hark {
@@ -16,11 +19,24 @@ OpenLibav libav() {
     return kOpen;
 }
 
+// Why load_libav() could not; empty if it could.
+std::string& failure() {
+    static std::string why;
+    return why;
+}
+
 }  // namespace
 
-void load_libav() { libav(); }
+void load_libav() {
+    try {
+        libav();
+    } catch (const Error& why) {
+        failure() = why.what();
+    }
+}
 
 std::unique_ptr<Decoder> open_libav(Input& input, int track) {
+    require(failure().empty(), failure());
     return std::unique_ptr<Decoder>(libav()(input, track));
 }
 

@@ -8,7 +8,7 @@
 
 namespace hark {
 
-// Opens libhark-av.so. Throws Error if it is missing.
+// Opens libhark-av.so. If it cannot be opened, open_libav() throws Error that says why.
 void load_libav();
 
 // Throws Error naming the input if libav finds no container, no such track or no codec, or one that
