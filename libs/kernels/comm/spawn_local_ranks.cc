@@ -72,9 +72,11 @@ class Watch {
             if (!end && failed() != nullptr) end = ::time(nullptr) + kGraceSeconds;
             if (end && ::time(nullptr) >= *end) kill_all();
             const timespec second = {1, 0};
-            const int signal = ::sigtimedwait(&signals, nullptr, &second);
-            if (signal > 0 && signal != SIGCHLD && !children_[0].status)
-                ::kill(children_[0].pid, signal);
+            siginfo_t info = {};
+            const int signal = ::sigtimedwait(&signals, &info, &second);
+            // A terminal signals all processes itself: a second signal would end rank 0 at once.
+            const bool forward = signal > 0 && signal != SIGCHLD && info.si_code != SI_KERNEL;
+            if (forward && !children_[0].status) ::kill(children_[0].pid, signal);
         }
     }
 
