@@ -85,10 +85,14 @@ fs::path without_tilde(const std::string& model) {
     return own && home ? fs::path(home + model.substr(1)) : fs::path(model);
 }
 
-// Or may exist, in a folder that this user cannot look into.
+// Or may exist, in a folder that is named and that this user may not search. The current folder may
+// be such a one for every name.
 bool may_exist(const std::string& model) {
     std::error_code failed;
-    return fs::symlink_status(model, failed).type() != fs::file_type::not_found;
+    const bool is_missing =
+        fs::symlink_status(model, failed).type() == fs::file_type::not_found ||
+        (failed == std::errc::permission_denied && model.find('/') == model.npos);
+    return !is_missing;
 }
 
 // A path that only exists may hide an installed model.
