@@ -38,7 +38,7 @@ class ReservedGpuMemory : public ReservedMemory {
     ~ReservedGpuMemory() override {
         cudaSetDevice(device_);
         for (size_t slab = 0; slab < slabs_.size(); ++slab) release(slab);
-        DRIVER_FUNCTION(cuMemAddressFree)(address_, slabs_.size() * slab_);
+        free_address_(address_, slabs_.size() * slab_);
     }
 
     void commit(size_t begin, size_t end) override {
@@ -80,17 +80,21 @@ class ReservedGpuMemory : public ReservedMemory {
         if (status == CUDA_SUCCESS)
             slabs_[slab] = made;
         else
-            DRIVER_FUNCTION(cuMemRelease)(made);
+            release_(made);
         return status;
     }
 
     void release(size_t slab) {
         if (slabs_[slab] == 0) return;
-        DRIVER_FUNCTION(cuMemUnmap)(address_ + slab * slab_, slab_);
-        DRIVER_FUNCTION(cuMemRelease)(slabs_[slab]);
+        unmap_(address_ + slab * slab_, slab_);
+        release_(slabs_[slab]);
         slabs_[slab] = 0;
     }
 
+    // Looked up at first: that may throw, and the destructor calls them.
+    decltype(&cuMemUnmap) unmap_ = DRIVER_FUNCTION(cuMemUnmap);
+    decltype(&cuMemRelease) release_ = DRIVER_FUNCTION(cuMemRelease);
+    decltype(&cuMemAddressFree) free_address_ = DRIVER_FUNCTION(cuMemAddressFree);
     int device_ = 0;
     CUdeviceptr address_ = 0;
     std::vector<CUmemGenericAllocationHandle> slabs_;  // 0: no memory
