@@ -50,9 +50,11 @@ inline fp8_t to_fp8(float x) {
     return {static_cast<uint8_t>(number | (bits >> 24 & 0x80))};
 }
 
+// What the largest magnitude of a row counts as at least: a row of zeros has a scale too.
+inline constexpr float kLeastFp8Row = 1e-30f;
 // The scale of a row whose largest magnitude is this: row = e4m3 * scale.
-inline float fp8_scale(float largest) { return std::max(largest, 1e-30f) / kLargestFp8; }
+inline float fp8_scale(float largest) { return std::max(largest, kLeastFp8Row) / kLargestFp8; }
 // What the row is multiplied by before it is rounded.
-inline float fp8_inverse(float largest) { return kLargestFp8 / std::max(largest, 1e-30f); }
+inline float fp8_inverse(float largest) { return kLargestFp8 / std::max(largest, kLeastFp8Row); }
 
 }  // namespace hark

@@ -48,11 +48,7 @@ __global__ void __launch_bounds__(Normed ? kMostFp8Threads : kFp8Threads)
         const Pack<X, kFp8Pack> in = load_pack<kFp8Pack>(row + i * kFp8Pack);
         for (int v = 0; v < kFp8Pack; ++v) largest = fmaxf(largest, fabsf(to_f32(in.values[v])));
     }
-    largest = warp_max(largest);
-    if (threadIdx.x % 32 == 0) largest_of[threadIdx.x / 32] = largest;
-    __syncthreads();
-    for (int warp = 0; warp < blockDim.x / 32; ++warp) largest = fmaxf(largest, largest_of[warp]);
-    largest = fmaxf(largest, 1e-30f);
+    largest = fmaxf(block_max(largest, largest_of), kLeastFp8Row);
     const float inverse = __fdiv_rn(kLargestFp8, largest);
     if (threadIdx.x == 0) args.scales[blockIdx.x] = __fdiv_rn(largest, kLargestFp8);
     for (int i = threadIdx.x; i < args.packs; i += blockDim.x) {

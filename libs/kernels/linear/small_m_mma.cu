@@ -64,10 +64,7 @@ __device__ inline float to_scaled_half(__half* to, const X* x, int k) {
         for (int c = threadIdx.x * kPack; c < k; c += blockDim.x * kPack)
             for (const X value : load_pack<kPack>(x + c).values)
                 largest = fmaxf(largest, fabsf(to_f32(value)));
-        largest = warp_max(largest);
-        if (threadIdx.x % 32 == 0) largest_of[threadIdx.x / 32] = largest;
-        __syncthreads();
-        for (int i = 0; i < blockDim.x / 32; ++i) largest = fmaxf(largest, largest_of[i]);
+        largest = block_max(largest, largest_of);
         // Powers whose inverse is a normal number too.
         exponent = max(__float_as_int(largest) >> 23, 28);
     }

@@ -15,6 +15,16 @@ __device__ inline float block_sum(float x, float (&partial)[32], int warps) {
     return warp_sum(lane < warps ? partial[lane] : 0.0f);
 }
 
+// The largest of a block's x, none negative; every thread gets it. `partial`: one place per warp.
+template <int Warps>
+__device__ inline float block_max(float x, float (&partial)[Warps]) {
+    x = warp_max(x);
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = x;
+    __syncthreads();
+    for (int warp = 0; warp < blockDim.x / 32; ++warp) x = fmaxf(x, partial[warp]);
+    return x;
+}
+
 __device__ inline void add_values(float& sum, const Pack<float, kPack>& values) {
     for (const float value : values.values) sum += value;
 }

@@ -99,21 +99,26 @@ __device__ inline uint32_t signed_pair(uint32_t bytes) {
     return pair;
 }
 
-// Four e4m3, which are finite, as two pairs of bf16, exactly: the seven bits below the sign, moved
-// to the end of bf16's exponent and the begin of its fraction, are the value / 2^120.
-__device__ inline void fp8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __nv_bfloat16) {
-    constexpr uint32_t kPower = 0x7b807b80;
+// Four e4m3, which are finite, as two pairs of 16-bit floats, exactly: the seven bits below the
+// sign, moved by Shift to the end of the exponent and the begin of the fraction, where Mask keeps
+// them, are the value / Power. All but Shift are of both floats of a Pair.
+template <class Pair, int Shift, uint32_t Mask, uint32_t Power>
+__device__ inline void moved_fp8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2]) {
+    constexpr uint32_t kPower = Power;
     const uint32_t spread[2] = {signed_pair<0>(bytes), signed_pair<1>(bytes)};
     for (int i = 0; i < 2; ++i) {
-        const uint32_t moved = (spread[i] << 4) & 0x87f087f0;
-        const __nv_bfloat162 pair = __hmul2(reinterpret_cast<const __nv_bfloat162&>(moved),
-                                            reinterpret_cast<const __nv_bfloat162&>(kPower));
+        const uint32_t moved = (spread[i] << Shift) & Mask;
+        const Pair pair =
+            __hmul2(reinterpret_cast<const Pair&>(moved), reinterpret_cast<const Pair&>(kPower));
         pairs[i] = reinterpret_cast<const uint32_t&>(pair);
     }
 }
 
-// The same as pairs of f16. Before compute capability 8.9 no instruction does it; the moved bits
-// are then the value / 2^8.
+__device__ inline void fp8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __nv_bfloat16) {
+    moved_fp8_to_pairs<__nv_bfloat162, 4, 0x87f087f0, 0x7b807b80>(bytes, pairs);  // 2^120
+}
+
+// Before compute capability 8.9 no instruction does it.
 __device__ inline void fp8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __half) {
 #if __CUDA_ARCH__ >= 890
     asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %2;\n"
@@ -121,14 +126,7 @@ __device__ inline void fp8_to_pairs(uint32_t bytes, uint32_t (&pairs)[2], __half
         : "=r"(pairs[0]), "=r"(pairs[1])
         : "r"(bytes));
 #else
-    constexpr uint32_t k256 = 0x5c005c00;
-    const uint32_t spread[2] = {signed_pair<0>(bytes), signed_pair<1>(bytes)};
-    for (int i = 0; i < 2; ++i) {
-        const uint32_t moved = (spread[i] << 7) & 0xbf80bf80;
-        const __half2 pair = __hmul2(reinterpret_cast<const __half2&>(moved),
-                                     reinterpret_cast<const __half2&>(k256));
-        pairs[i] = reinterpret_cast<const uint32_t&>(pair);
-    }
+    moved_fp8_to_pairs<__half2, 7, 0xbf80bf80, 0x5c005c00>(bytes, pairs);  // 2^8
 #endif
 }
 
