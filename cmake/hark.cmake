@@ -79,7 +79,7 @@ function(hark_plugin name)
     add_library(hark_${name} SHARED ${ARG_SOURCES})
     target_link_libraries(hark_${name} PRIVATE hark_options hark_core ${ARG_LIBS})
     # The tools have hark_core too: the library keeps its own copy to itself.
-    target_link_options(hark_${name} PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
+    target_link_options(hark_${name} PRIVATE LINKER:--exclude-libs,ALL)
     set_target_properties(hark_${name} PROPERTIES OUTPUT_NAME hark-${name} CXX_VISIBILITY_PRESET hidden)
     install(TARGETS hark_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${ARG_COMPONENT})
 endfunction()

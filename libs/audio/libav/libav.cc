@@ -8,36 +8,39 @@
 namespace hark {
 namespace {
 
-OpenLibav libav() {
-    static const OpenLibav kOpen = Plugin({.file = "libhark-av.so",
-                                           .abi_name = "hark_av_abi",
-                                           .abi = kLibavAbi,
-                                           .without = "only WAV can be read",
-                                           .built = "it is built and installed with the tools",
-                                           .needs = "FFmpeg's libraries must be installed"})
-                                       .symbol<OpenLibav>("hark_av_open");
-    return kOpen;
+struct Library {
+    OpenLibav open = nullptr;
+    std::string failure;  // why there is none
+};
+
+Library load() {
+    Library made;
+    try {
+        made.open = Plugin({.file = "libhark-av.so",
+                            .abi_name = "hark_av_abi",
+                            .abi = kLibavAbi,
+                            .without = "only WAV can be read",
+                            .built = "it is built and installed with the tools",
+                            .needs = "FFmpeg's libraries must be installed"})
+                        .symbol<OpenLibav>("hark_av_open");
+    } catch (const Error& why) {
+        made.failure = why.what();
+    }
+    return made;
 }
 
-// Why load_libav() could not; empty if it could.
-std::string& failure() {
-    static std::string why;
-    return why;
+const Library& library() {
+    static const Library kLibrary = load();
+    return kLibrary;
 }
 
 }  // namespace
 
-void load_libav() {
-    try {
-        libav();
-    } catch (const Error& why) {
-        failure() = why.what();
-    }
-}
+void load_libav() { library(); }
 
 std::unique_ptr<Decoder> open_libav(Input& input, int track) {
-    require(failure().empty(), failure());
-    return std::unique_ptr<Decoder>(libav()(input, track));
+    require(library().open != nullptr, library().failure);
+    return std::unique_ptr<Decoder>(library().open(input, track));
 }
 
 }  // namespace hark

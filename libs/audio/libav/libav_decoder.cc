@@ -20,6 +20,7 @@ extern "C" {
 #include "audio/libav/libav_frame.h"
 #include "audio/libav/libav_length.h"
 #include "core/error.h"
+#include "kernels/runtime/plugin.h"
 
 namespace hark {
 namespace {
@@ -298,8 +299,6 @@ std::string LibavDecoder::loss() const {
 
 }  // namespace
 }  // namespace hark
-
-#define HARK_EXPORT extern "C" __attribute__((visibility("default")))
 
 HARK_EXPORT int hark_av_abi() { return hark::kLibavAbi; }
 HARK_EXPORT hark::Decoder* hark_av_open(hark::Input& input, int track) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "kernels/runtime/plugin.h"
 
 namespace hark {
 namespace {
@@ -78,8 +79,6 @@ Transport* begin() {
 
 }  // namespace
 }  // namespace hark
-
-#define HARK_EXPORT extern "C" __attribute__((visibility("default")))
 
 HARK_EXPORT int hark_mpi_abi() { return hark::kMpiAbi; }
 HARK_EXPORT hark::Transport* hark_mpi_links() { return hark::begin(); }

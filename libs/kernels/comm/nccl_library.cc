@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "kernels/runtime/plugin.h"
 
 namespace hark {
 namespace {
@@ -86,8 +87,6 @@ void broadcast(void* communicator, void* stream, std::byte* x, size_t bytes, int
 
 }  // namespace
 }  // namespace hark
-
-#define HARK_EXPORT extern "C" __attribute__((visibility("default")))
 
 HARK_EXPORT int hark_nccl_abi() { return hark::kNcclAbi; }
 

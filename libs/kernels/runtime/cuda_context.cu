@@ -4,6 +4,7 @@
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/cuda_abi.h"
 #include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/plugin.h"
 #include "kernels/runtime/reserved_gpu_memory.h"
 #include "kernels/runtime/upload.h"
 
@@ -191,8 +192,6 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors) {
 }
 
 }  // namespace hark::cuda
-
-#define HARK_EXPORT extern "C" __attribute__((visibility("default")))
 
 HARK_EXPORT int hark_cuda_abi() { return hark::kCudaAbi; }
 

@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <string>
 
+// A function of such a library that the tools look up.
+#define HARK_EXPORT extern "C" __attribute__((visibility("default")))
+
 namespace hark {
 
 // Description of a plugin, with the texts of its errors.
