@@ -21,6 +21,19 @@ std::vector<float> values_of(const Matrix& matrix) {
     return values;
 }
 
+// (4, 35): the second row has large values, the third has none.
+std::vector<float> four_rows() {
+    std::vector<float> values = random_values(4 * 35, 3);
+    for (size_t i = 0; i < 35; ++i) values[35 + i] *= 1000, values[70 + i] = 0;
+    return values;
+}
+
+float largest_of_row(const std::vector<float>& values, size_t row) {
+    float largest = 0;
+    for (size_t i = 0; i < 35; ++i) largest = std::max(largest, std::abs(values[row * 35 + i]));
+    return largest;
+}
+
 TEST(Weights, KeepTakesF16OnlyWhereNothingIsLost) {
     TestDevice device(kCpuCase);
     const std::vector<float> exact = TestDevice::rounded(random_values(6 * 9, 1), Dtype::f16);
@@ -53,14 +66,12 @@ TEST(Weights, RoundsToTheWantedPrecision) {
 
 TEST(Weights, Int8HasAScaleARow) {
     TestDevice device(kCpuCase);
-    std::vector<float> stored = random_values(4 * 35, 3);
-    for (size_t i = 0; i < 35; ++i) stored[35 + i] *= 1000, stored[70 + i] = 0;
+    const std::vector<float> stored = four_rows();
     Weights weights(Kind::int8);
     const Matrix matrix = weights.matrix({device.up(stored, Dtype::f32, {4, 35})});
     const std::vector<float> found = values_of(matrix);
     for (size_t row = 0; row < 4; ++row) {
-        float largest = 0;
-        for (size_t i = 0; i < 35; ++i) largest = std::max(largest, std::abs(stored[row * 35 + i]));
+        const float largest = largest_of_row(stored, row);
         EXPECT_FLOAT_EQ(matrix.scales.as<float>()[row], largest / 127);
         for (size_t i = 0; i < 35; ++i)
             EXPECT_NEAR(found[row * 35 + i], stored[row * 35 + i], largest / 127 * 0.5001);
@@ -69,14 +80,12 @@ TEST(Weights, Int8HasAScaleARow) {
 
 TEST(Weights, Fp8HasAScaleARow) {
     TestDevice device(kCpuCase);
-    std::vector<float> stored = random_values(4 * 35, 3);
-    for (size_t i = 0; i < 35; ++i) stored[35 + i] *= 1000, stored[70 + i] = 0;
+    const std::vector<float> stored = four_rows();
     Weights weights(Kind::fp8);
     const Matrix matrix = weights.matrix({device.up(stored, Dtype::f32, {4, 35})});
     ASSERT_EQ(describe(matrix.values), "fp8 (4, 35)");
     for (size_t row = 0; row < 4; ++row) {
-        float largest = 0;
-        for (size_t i = 0; i < 35; ++i) largest = std::max(largest, std::abs(stored[row * 35 + i]));
+        const float largest = largest_of_row(stored, row);
         const float scale = matrix.scales.as<float>()[row];
         EXPECT_NEAR(scale, largest / 448, 1e-30);
         for (size_t i = row * 35; i < (row + 1) * 35; ++i)
