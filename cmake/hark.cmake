@@ -126,13 +126,12 @@ function(hark_tool name)
     set_property(GLOBAL APPEND PROPERTY HARK_TOOLS ${name})
 endfunction()
 
-# hark_tests(LIBS... DEPENDS... WITHOUT... SLOW... LOOPS...): tests/FOLDER/*_test.cc -> one binary,
+# hark_tests(LIBS... DEPENDS... WITHOUT... SLOW...): tests/FOLDER/*_test.cc -> one binary,
 # tests/FOLDER_tests, and one ctest test per file: FOLDER.NAME runs the cases of NAME_test.cc.
 # Labels: gpu for *cuda_test.cc and *gpu_test.cc, slow for those named in SLOW, quick for the rest.
 # WITHOUT names files that are left out; under the sanitizers those of SLOW and of a GPU are, too.
-# LOOPS names files whose own loops take longer than optimising them.
 function(hark_tests)
-    cmake_parse_arguments(ARG "" "" "LIBS;DEPENDS;WITHOUT;SLOW;LOOPS" ${ARGN})
+    cmake_parse_arguments(ARG "" "" "LIBS;DEPENDS;WITHOUT;SLOW" ${ARGN})
     get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *_test.cc)
     if(HARK_SANITIZE AND NOT HARK_SANITIZE_KERNELS)
@@ -155,9 +154,6 @@ function(hark_tests)
     if(ARG_DEPENDS)
         add_dependencies(${target} ${ARG_DEPENDS})
     endif()
-    foreach(name ${ARG_LOOPS})
-        set_source_files_properties(${name}_test.cc PROPERTIES COMPILE_OPTIONS -O1)
-    endforeach()
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     foreach(file ${files})
         string(REGEX REPLACE "_test[.]cc$" "" name ${file})

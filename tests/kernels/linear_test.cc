@@ -9,7 +9,7 @@
 namespace hark::test {
 namespace {
 
-class Linear : public testing::TestWithParam<DeviceCase> {};
+class LinearOp : public testing::TestWithParam<DeviceCase> {};
 
 // Runs one product and compares it with the sum in double.
 void check_product(TestDevice& device, const DeviceCase& on, const WeightCase& weights,
@@ -41,7 +41,7 @@ void check_product(TestDevice& device, const DeviceCase& on, const WeightCase& w
             << "value " << i;
 }
 
-TEST_P(Linear, AgreesWithTheSumInDouble) {
+TEST_P(LinearOp, AgreesWithTheSumInDouble) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     constexpr LinearShape kShapes[] = {{1, 1, 1},    {1, 33, 7},   {2, 5, 100},  {3, 100, 31},
@@ -52,7 +52,7 @@ TEST_P(Linear, AgreesWithTheSumInDouble) {
             check_product(device, GetParam(), weights, shape, Activation::none, true, 0);
 }
 
-TEST_P(Linear, FusesEveryEpilogue) {
+TEST_P(LinearOp, FusesEveryEpilogue) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights)
@@ -65,7 +65,7 @@ TEST_P(Linear, FusesEveryEpilogue) {
                                       residual);
 }
 
-TEST_P(Linear, NormAndAppendAreWhatTheyAreByThemselves) {
+TEST_P(LinearOp, NormAndAppendAreWhatTheyAreByThemselves) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights)
@@ -87,7 +87,7 @@ TEST_P(Linear, NormAndAppendAreWhatTheyAreByThemselves) {
         }
 }
 
-TEST_P(Linear, NormAndGateAreWhatTheyAreByThemselves) {
+TEST_P(LinearOp, NormAndGateAreWhatTheyAreByThemselves) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights)
@@ -111,7 +111,7 @@ TEST_P(Linear, NormAndGateAreWhatTheyAreByThemselves) {
         }
 }
 
-TEST_P(Linear, AGatedProductNeedsAnActivationAndTwoHalves) {
+TEST_P(LinearOp, AGatedProductNeedsAnActivationAndTwoHalves) {
     TestDevice device(kCpuCase);
     const Matrix w{device.up(random_values(4 * 8, 1), Dtype::f32, {4, 8})};
     const Tensor x = device.up(random_values(8, 2), Dtype::f32, {1, 8});
@@ -129,7 +129,7 @@ TEST_P(Linear, AGatedProductNeedsAnActivationAndTwoHalves) {
         Error);
 }
 
-TEST_P(Linear, ZeroRowsGiveNothing) {
+TEST_P(LinearOp, ZeroRowsGiveNothing) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const LinearInputs in({1, 4, 8}, GetParam().activations, Dtype::f16, 5);
@@ -139,7 +139,7 @@ TEST_P(Linear, ZeroRowsGiveNothing) {
     EXPECT_TRUE(device.down(y).empty());
 }
 
-TEST_P(Linear, WrongShapesAreErrors) {
+TEST_P(LinearOp, WrongShapesAreErrors) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
@@ -160,7 +160,7 @@ TEST_P(Linear, WrongShapesAreErrors) {
 }
 
 // Shapes that a GPU multiplies in other ways: aligned rows, several tiles, long sums.
-TEST_P(Linear, AgreesInWholeTiles) {
+TEST_P(LinearOp, AgreesInWholeTiles) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights)
@@ -174,7 +174,7 @@ TEST_P(Linear, AgreesInWholeTiles) {
 
 const DeviceCase kLinearCases[] = {kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case,
                                    kCudaBf16Case};
-INSTANTIATE_TEST_SUITE_P(Devices, Linear, testing::ValuesIn(kLinearCases), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Devices, LinearOp, testing::ValuesIn(kLinearCases), name_of_case);
 
 // For many rows weights of another type than the activations are converted in blocks; these need
 // two. The first rows alone are multiplied without cuBLASLt.
