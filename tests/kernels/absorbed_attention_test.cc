@@ -53,9 +53,6 @@ struct AbsorbedInputs {
                       encoder_out.begin() + (first + c.frames) * width, NAN);
         }
     }
-    double weight(int64_t n, int64_t k, int64_t width) const {
-        return static_cast<double>(kv[n * width + k]) * scales[n];
-    }
 };
 
 // One row of one head, in double, folded: keys and values of all frames would take longer.
@@ -64,22 +61,23 @@ void expect_row(double* out, const AbsorbedCase& c, const AbsorbedInputs& in, in
     const int64_t width = c.width();
     const float* encoder_out = in.encoder_out.data() + in.slots[b] * c.frames * width;
     std::vector<double> query(width), mixed(width), scores(c.lengths[b]);
-    for (int64_t d = 0; d < kSize; ++d)
-        for (int64_t k = 0; k < width; ++k)
-            query[k] += in.q[row * width + h * kSize + d] * in.weight(h * kSize + d, k, width) / 8;
+    const auto columns = static_cast<size_t>(width);
+    for (int64_t d = 0; d < kSize; ++d) {
+        const int64_t n = h * kSize + d;
+        add_scaled(query.data(), double{in.q[row * width + n]} * in.scales[n] / 8,
+                   &in.kv[n * width], columns);
+    }
     for (size_t key = 0; key < scores.size(); ++key)
-        for (int64_t k = 0; k < width; ++k) scores[key] += query[k] * encoder_out[key * width + k];
+        scores[key] = dot(query.data(), encoder_out + key * columns, columns);
     const double top = *std::max_element(scores.begin(), scores.end());
     double total = 0;
     for (double& score : scores) total += score = std::exp(score - top);
     for (size_t key = 0; key < scores.size(); ++key)
-        for (int64_t k = 0; k < width; ++k)
-            mixed[k] += scores[key] / total * encoder_out[key * width + k];
+        add_scaled(mixed.data(), scores[key] / total, encoder_out + key * columns, columns);
     for (int64_t d = 0; d < kSize; ++d) {
         const int64_t n = width + h * kSize + d;
-        double sum = in.bias[n];
-        for (int64_t k = 0; k < width; ++k) sum += mixed[k] * in.weight(n, k, width);
-        out[row * width + h * kSize + d] = sum;
+        out[row * width + h * kSize + d] =
+            in.bias[n] + in.scales[n] * dot(mixed.data(), &in.kv[n * width], columns);
     }
 }
 

@@ -73,22 +73,19 @@ inline void expect_row(std::vector<double>& out, const AttentionCase& c, const I
     const int64_t first = c.window > 0 ? std::max<int64_t>(0, visible - c.window) : 0;
     std::vector<double> scores;
     for (int64_t key = first; key < visible; ++key) {
-        double sum = 0;
-        for (int64_t d = 0; d < c.size; ++d)
-            sum += static_cast<double>(in.q[row * in.width + h * c.size + d]) *
-                   in.keys[place + key * c.size + d];
-        sum /= std::sqrt(static_cast<double>(c.size));
+        const double sum = dot(&in.q[row * in.width + h * c.size], &in.keys[place + key * c.size],
+                               static_cast<size_t>(c.size)) /
+                           std::sqrt(static_cast<double>(c.size));
         scores.push_back(c.soft_cap > 0 ? c.soft_cap * std::tanh(sum / c.soft_cap) : sum);
     }
     const double top = *std::max_element(scores.begin(), scores.end());
     double total = c.sinks ? std::exp(sinks_of(c)[static_cast<size_t>(h)] - top) : 0;
     for (double& score : scores) total += score = std::exp(score - top);
-    for (int64_t d = 0; d < c.size; ++d) {
-        double sum = 0;
-        for (int64_t key = first; key < visible; ++key)
-            sum += scores[key - first] * in.values[place + key * c.size + d];
-        out[(row * c.heads + h) * c.size + d] = sum / total;
-    }
+    double* of_head = &out[(row * c.heads + h) * c.size];
+    std::fill_n(of_head, c.size, 0.0);
+    for (int64_t key = first; key < visible; ++key)
+        add_scaled(of_head, scores[key - first] / total, &in.values[place + key * c.size],
+                   static_cast<size_t>(c.size));
 }
 
 inline std::vector<double> expected_of(const AttentionCase& c, const Inputs& in) {

@@ -11,9 +11,7 @@ class Gradients : public GradientTest {};
 Values product(const Values& x, const Values& w, const Values& b, size_t k) {
     Values y;
     for (size_t t = 0; t < x.size() / k; ++t)
-        for (size_t n = 0; n < b.size(); ++n)
-            y.push_back(b[n] + std::inner_product(x.begin() + t * k, x.begin() + (t + 1) * k,
-                                                  w.begin() + n * k, 0.0));
+        for (size_t n = 0; n < b.size(); ++n) y.push_back(b[n] + dot(&x[t * k], &w[n * k], k));
     return y;
 }
 
@@ -52,9 +50,7 @@ TEST_P(Gradients, OfLinearWithManyWeights) {
     Values expected(kRows * kColumns);
     for (size_t t = 0; t < kRows; ++t)
         for (size_t n = 0; n < kOut; ++n)
-            for (size_t k = 0; k < kColumns; ++k)
-                expected[t * kColumns + k] +=
-                    static_cast<double>(dy[t * kOut + n]) * w[n * kColumns + k];
+            add_scaled(&expected[t * kColumns], dy[t * kOut + n], &w[n * kColumns], kColumns);
     expect_values(dx, expected);
 }
 

@@ -76,14 +76,11 @@ struct LinearInputs {
         size.clear();
         for (int64_t t = 0; t < t_size; ++t)
             for (int64_t n = 0; n < n_size; ++n) {
-                double sum = 0, x2 = 0, w2 = 0;
+                const float *a = &x[t * k_size], *b = &w[n * k_size];
+                const auto k = static_cast<size_t>(k_size);
                 const double scale = scales.empty() ? 1 : scales[n];
-                for (int64_t k = 0; k < k_size; ++k) {
-                    const double a = x[t * k_size + k], b = w[n * k_size + k] * scale;
-                    sum += a * b;
-                    x2 += a * a;
-                    w2 += b * b;
-                }
+                double sum = dot(a, b, k) * scale;
+                const double x2 = dot(a, a, k), w2 = dot(b, b, k) * scale * scale;
                 if (then.bias) sum += bias[n];
                 sum = activated(sum, then.activation);
                 if (then.residual) sum += residual[t * n_size + n];

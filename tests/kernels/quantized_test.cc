@@ -91,18 +91,15 @@ Operands operands(Weights& weights, RandomBlocks& blocks, int64_t n, int64_t k) 
 // that rounding's sum over a row of w (n, k), and what sums in float32 lose.
 std::vector<double> rounding_of(const std::vector<float>& x, const std::vector<float>& w, int64_t n,
                                 int64_t k) {
-    std::vector<double> bounds;
+    const auto columns = static_cast<size_t>(k);
+    std::vector<double> bounds, w2;
+    for (int64_t i = 0; i < n; ++i) w2.push_back(dot(&w[i * k], &w[i * k], columns));
     for (auto row = x.begin(); row != x.end(); row += k) {
-        double largest = 0, x2 = 0;
-        for (auto value = row; value != row + k; ++value) {
-            largest = std::max<double>(largest, std::abs(*value));
-            x2 += double{*value} * *value;
-        }
-        for (int64_t i = 0; i < n; ++i) {
-            double w2 = 0;
-            for (int64_t j = 0; j < k; ++j) w2 += double{w[i * k + j]} * w[i * k + j];
-            bounds.push_back((6 * 0.29 * largest / 32767 + 2e-6 * std::sqrt(x2)) * std::sqrt(w2));
-        }
+        const auto [least, most] = std::minmax_element(row, row + k);
+        const double largest = std::max<double>(-*least, *most), x2 = dot(&*row, &*row, columns);
+        for (const double square : w2)
+            bounds.push_back((6 * 0.29 * largest / 32767 + 2e-6 * std::sqrt(x2)) *
+                             std::sqrt(square));
     }
     return bounds;
 }
@@ -114,8 +111,7 @@ std::vector<double> product_in_double(const std::vector<float>& x, const std::ve
     const auto n = std::ssize(bias);
     std::vector<double> y;
     for (int64_t i = 0; i < std::ssize(residual); ++i) {
-        double sum = bias[i % n];
-        for (int64_t j = 0; j < k; ++j) sum += double{x[i / n * k + j]} * w[i % n * k + j];
+        const double sum = bias[i % n] + dot(&x[i / n * k], &w[i % n * k], static_cast<size_t>(k));
         y.push_back(residual[i] + 0.5 * sum * std::erfc(-sum / std::sqrt(2.0)));
     }
     return y;

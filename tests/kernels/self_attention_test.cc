@@ -31,14 +31,6 @@ struct Results {
 double exactly(double x) { return x; }
 double as_bf16(double x) { return to_float(to_bf16(static_cast<float>(x))); }
 
-double dot(const double* a, const double* b, size_t n) {
-    return std::inner_product(a, a + n, b, 0.0);
-}
-
-void add(double* to, double factor, const double* x, size_t n) {
-    for (size_t e = 0; e < n; ++e) to[e] += factor * x[e];
-}
-
 // Row by row, each step's result rounded: in bf16 as PyTorch computes where its tensors are bf16
 // and no kernel fuses the steps.
 Results attend(const SelfAttentionShape& shape, const Values& qkv, const Values& dout,
@@ -70,16 +62,16 @@ Results attend(const SelfAttentionShape& shape, const Values& qkv, const Values&
             double mean = 0;
             for (size_t j = first; j <= i; ++j) {
                 p[j] = round(p[j] / total);
-                add(out, p[j], &qkv[at(2, j)], d);
+                add_scaled(out, p[j], &qkv[at(2, j)], d);
                 slopes[j] = round(dot(slope, &qkv[at(2, j)], d));
                 mean += p[j] * slopes[j];
             }
             std::transform(out, out + d, out, round);
             for (size_t j = first; j <= i; ++j) {
                 const double of_score = round(scale * round(p[j] * (slopes[j] - mean)));
-                add(&results.dqkv[at(0, i)], of_score, &qkv[at(1, j)], d);
-                add(&results.dqkv[at(1, j)], of_score, &qkv[at(0, i)], d);
-                add(&results.dqkv[at(2, j)], p[j], slope, d);
+                add_scaled(&results.dqkv[at(0, i)], of_score, &qkv[at(1, j)], d);
+                add_scaled(&results.dqkv[at(1, j)], of_score, &qkv[at(0, i)], d);
+                add_scaled(&results.dqkv[at(2, j)], p[j], slope, d);
             }
         }
     std::transform(results.dqkv.begin(), results.dqkv.end(), results.dqkv.begin(), round);

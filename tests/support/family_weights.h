@@ -22,9 +22,7 @@ class FamilyWeights : public TensorSource {
         Formula formula(name, {});
         formula.offset = norm && !is_gemma_ ? 1 : 0;
         formula.scale = norm ? 0.171875 : is_vector ? 0.09375 : 0.140625;
-        std::vector<float> values(static_cast<size_t>(count));
-        for (size_t i = 0; i < values.size(); ++i) values[i] = formula(i);
-        return values;
+        return formula.values(static_cast<size_t>(count));
     }
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override {
         if (name.ends_with("_blocks") || name.ends_with("_scales"))

@@ -49,6 +49,7 @@ struct Formula {
         const double u = static_cast<double>(bits(index) >> 40) / 8388608 - 1;
         return static_cast<float>(offset + scale * u);
     }
+    std::vector<float> values(std::size_t count) const;  // of the first elements
 };
 
 // All elements of a tensor.
@@ -56,9 +57,7 @@ inline std::vector<float> formula_tensor(const FormulaTensor& tensor) {
     const Formula formula(tensor.name, tensor.shape);
     std::size_t count = 1;
     for (const std::int64_t size : tensor.shape) count *= static_cast<std::size_t>(size);
-    std::vector<float> values(count);
-    for (std::size_t i = 0; i < count; ++i) values[i] = formula(i);
-    return values;
+    return formula.values(count);
 }
 
 // The tensors of a Whisper checkpoint, in the order of tests/golden/official_shapes.json.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <numeric>
 
 #include "kernels/gradients.h"
 #include "support/ops.h"
@@ -28,9 +27,7 @@ inline Values derivative(const std::function<double(const Values&)>& f, Values x
     return slopes;
 }
 
-inline double dot(const Values& a, const Values& b) {
-    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
-}
+inline double dot(const Values& a, const Values& b) { return dot(a.data(), b.data(), a.size()); }
 
 class GradientTest : public testing::TestWithParam<DeviceCase> {
   protected:

@@ -30,6 +30,7 @@
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"
 #include "support/recordings.h"
+#include "support/values.h"
 
 namespace hark::test {
 
@@ -85,14 +86,10 @@ class TestDevice {
         Tensor tensor = empty(dtype, shape);
         EXPECT_EQ(tensor.size(), std::ssize(values));
         std::vector<std::byte> bytes(tensor.bytes());
-        if (is_quantized(dtype)) quantize(bytes.data(), values.data(), dtype, tensor.size());
-        for (size_t i = 0; i < values.size(); ++i) {
-            if (dtype == Dtype::f32) store(bytes, i, values[i]);
-            if (dtype == Dtype::f16) store(bytes, i, to_f16(values[i]));
-            if (dtype == Dtype::bf16) store(bytes, i, to_bf16(values[i]));
-            if (dtype == Dtype::i8) store(bytes, i, static_cast<int8_t>(values[i]));
-            if (dtype == Dtype::fp8) store(bytes, i, to_fp8(values[i]));
-        }
+        if (is_quantized(dtype))
+            quantize(bytes.data(), values.data(), dtype, tensor.size());
+        else
+            to_bytes(bytes.data(), values.data(), dtype, values.size());
         upload(tensor.data, bytes.data(), bytes.size());
         return tensor;
     }
@@ -108,11 +105,8 @@ class TestDevice {
         std::vector<float> values(static_cast<size_t>(tensor.size()));
         if (is_quantized(tensor.dtype))
             dequantize(values.data(), bytes.data(), tensor.dtype, tensor.size());
-        for (size_t i = 0; i < values.size(); ++i) {
-            if (tensor.dtype == Dtype::f32) values[i] = load<float>(bytes, i);
-            if (tensor.dtype == Dtype::f16) values[i] = to_float(load<f16_t>(bytes, i));
-            if (tensor.dtype == Dtype::bf16) values[i] = to_float(load<bf16_t>(bytes, i));
-        }
+        else
+            to_floats(values.data(), bytes.data(), tensor.dtype, values.size());
         return values;
     }
     // Values on the host as a tensor that sees them.
@@ -121,30 +115,19 @@ class TestDevice {
     }
     // What up() and down() make of the values: they as the dtype can hold them.
     static std::vector<float> rounded(std::vector<float> values, Dtype dtype) {
+        if (dtype == Dtype::f32 || dtype == Dtype::i8) return values;
+        std::vector<std::byte> bytes(row_bytes(dtype, std::ssize(values)));
         if (is_quantized(dtype)) {
-            std::vector<std::byte> blocks(row_bytes(dtype, std::ssize(values)));
-            quantize(blocks.data(), values.data(), dtype, std::ssize(values));
-            dequantize(values.data(), blocks.data(), dtype, std::ssize(values));
-        }
-        for (float& value : values) {
-            if (dtype == Dtype::f16) value = to_float(to_f16(value));
-            if (dtype == Dtype::bf16) value = to_float(to_bf16(value));
-            if (dtype == Dtype::fp8) value = to_float(to_fp8(value));
+            quantize(bytes.data(), values.data(), dtype, std::ssize(values));
+            dequantize(values.data(), bytes.data(), dtype, std::ssize(values));
+        } else {
+            to_bytes(bytes.data(), values.data(), dtype, values.size());
+            to_floats(values.data(), bytes.data(), dtype, values.size());
         }
         return values;
     }
 
   private:
-    template <class T>
-    static void store(std::vector<std::byte>& bytes, size_t i, T value) {
-        std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
-    }
-    template <class T>
-    static T load(const std::vector<std::byte>& bytes, size_t i) {
-        T value;
-        std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
-        return value;
-    }
     void upload(void* to, const void* from, size_t bytes) {
         if (ctx().on_cuda() && bytes > 0)
             cuda_runtime().upload(ctx(), to, from, bytes);
@@ -162,32 +145,12 @@ class TestDevice {
     std::string why_not_;
 };
 
-// Values of about the normal distribution (a sum of four uniform ones), the same on all machines.
-inline std::vector<float> random_values(int64_t count, uint64_t seed, double deviation = 1) {
-    SplitMix64 generator(seed);
-    std::vector<float> values(static_cast<size_t>(count));
-    for (float& value : values) {
-        const uint64_t bits = generator.draw();
-        double sum = -2;
-        for (int i = 0; i < 4; ++i) sum += static_cast<double>((bits >> (16 * i)) & 0xffff) / 65536;
-        value = static_cast<float>(sum * 1.7320508 * deviation);
-    }
-    return values;
-}
-
 // |found - expected| <= tolerance * (scale + |expected|) for every value; says which is worst.
 template <class Expected>
 void expect_near(const std::vector<float>& found, const std::vector<Expected>& expected,
                  double tolerance, double scale = 1) {
     ASSERT_EQ(found.size(), expected.size());
-    double worst = -1;
-    size_t place = 0;
-    for (size_t i = 0; i < found.size(); ++i) {
-        const double wanted = static_cast<double>(expected[i]);
-        double error = std::abs(found[i] - wanted) / (scale + std::abs(wanted));
-        if (!(error <= 1e30)) error = 1e30;  // not a number either
-        if (error > worst) worst = error, place = i;
-    }
+    const auto [worst, place] = worst_error(found.data(), expected.data(), found.size(), scale);
     if (found.empty()) return;
     EXPECT_LE(worst, tolerance) << "value " << place << ": expected "
                                 << static_cast<double>(expected[place]) << ", found "
