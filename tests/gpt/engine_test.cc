@@ -22,9 +22,11 @@ TEST_P(Engines, GiveEachTextWhatItHasAlone) {
          {"llama", "mistral, window", "gemma3", "mixtral", "deepseek_v2, lite"}) {
         SCOPED_TRACE(name);
         model(name);
+        ctx().threads = 1;
         std::map<int64_t, Text> alone;
         for (int64_t i = 0; i < kTexts; ++i)
             alone.merge(run({.max_sequences = 1, .prefix_cache = false}, {i}, shared));
+        ctx().threads = 2;  // whatever their number
         const std::vector<int64_t> order = shuffled(kTexts, 5);
         EXPECT_TRUE(run({.max_sequences = 7, .prefix_cache = false}, order, shared) == alone);
         EXPECT_TRUE(run({.max_sequences = 20, .prompt_rows = 24}, order, shared) == alone);

@@ -87,6 +87,7 @@ class Engines : public testing::TestWithParam<test::DeviceCase> {
     void SetUp() override {
         if (!device_) GTEST_SKIP() << device_.why_not();
         ctx().batch_invariant = ctx().few_row_products = true;
+        ctx().threads = 1;  // waking others takes longer than what models so small give them
     }
     Context& ctx() { return device_.ctx(); }
     // `positions` of 0: the model's own, and texts of kEngineContext.
