@@ -21,13 +21,15 @@ const std::vector<MelRecording>& mels() {
     return kMels;
 }
 
-void expect_alone_equals_together(TranscribeOptions options, const std::string& dtype,
+// Of the first `count` recordings.
+void expect_alone_equals_together(size_t count, TranscribeOptions options, const std::string& dtype,
                                   const std::vector<int64_t>& batches) {
     options.batch_size = 1;
     std::vector<Outcome> alone;
-    for (const MelRecording& mel : mels()) alone.push_back(run_all({mel}, options, dtype).at(0));
+    for (size_t i = 0; i < count; ++i)
+        alone.push_back(run_all({mels().at(i)}, options, dtype).at(0));
 
-    std::vector<size_t> order(mels().size());
+    std::vector<size_t> order(count);
     std::iota(order.begin(), order.end(), size_t{0});
     Random random(5);
     for (const int64_t batch : batches) {
@@ -44,30 +46,33 @@ void expect_alone_equals_together(TranscribeOptions options, const std::string& 
     }
 }
 
-TEST(Batch, GreedyWithFallbackEqualsAlone) { expect_alone_equals_together({}, "auto", {5, 3}); }
+TEST(Batch, GreedyWithFallbackEqualsAlone) {
+    expect_alone_equals_together(mels().size(), {}, "auto", {5, 3});
+}
 
 TEST(Batch, BeamsWithWordsEqualAlone) {
     TranscribeOptions options;
     options.beam_size = 3;
     options.words.timestamps = true;
     options.fallback_temperatures = {};
-    expect_alone_equals_together(options, "f32", {3});
+    expect_alone_equals_together(5, options, "f32", {3});
 }
 
 TEST(Batch, WithoutPreviousTextInInt8EqualsAlone) {
     TranscribeOptions options;
     options.previous_text = false;
-    expect_alone_equals_together(options, "int8", {5});
+    expect_alone_equals_together(6, options, "int8", {5});
 }
 
 // The draft is the same model in int8: most of its guesses are right, some are not.
 TEST(Draft, TheTextIsTheModelsOwn) {
     TranscribeOptions options;
     options.fallback_temperatures = {};
-    const std::vector<Outcome> plain = run_all(mels(), options, "f32");
+    const std::vector<MelRecording> some(mels().begin(), mels().begin() + 4);
+    const std::vector<Outcome> plain = run_all(some, options, "f32");
     for (const int64_t tokens : {3, 7}) {
         options.draft_tokens = tokens;
-        const std::vector<Outcome> drafted = run_all(mels(), options, "f32", &demo("int8").model);
+        const std::vector<Outcome> drafted = run_all(some, options, "f32", &demo("int8").model);
         ASSERT_EQ(plain.size(), drafted.size());
         for (size_t i = 0; i < plain.size(); ++i) {
             SCOPED_TRACE(concat("recording ", i, ", ", tokens, " tokens guessed"));

@@ -22,7 +22,7 @@ TEST_P(Words, EqualReferenceInF32) {
     expect_same_words(entry, ours);
 }
 
-INSTANTIATE_TEST_SUITE_P(Golden, Words, testing::ValuesIn(fewer_long_ones(16, 8)),
+INSTANTIATE_TEST_SUITE_P(Golden, Words, testing::ValuesIn(fewer_long_ones(16, 4, 3)),
                          [](const auto& info) {
                              return name_of_entry(words_transcribe_all()["recordings"][info.param]);
                          });
