@@ -170,7 +170,7 @@ TEST(VadTranscribe, IndependentWindowsHearEverything) {
     options.windows = "independent";
     for (const bool vad : {false, true}) {
         options.vad = vad;
-        options.batch_size = vad ? 4 : 1;  // whisper.batch compares them
+        options.batch_size = vad ? 4 : 1;
         const Outcome ours = run_all({mel_of(recording.samples)}, options, "auto").at(0);
         ASSERT_GE(ours.segments.size(), 5u);
         std::string text;
