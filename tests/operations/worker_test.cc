@@ -199,7 +199,7 @@ TEST_F(Worker, NothingIsLostOrDoneTwiceAfterKills) {
     plan("in", "3");
     const ProcessResult one = shell("worker -o one && hark-shard merge shards one");
     ASSERT_EQ(one.exit_code, 0) << one.err;
-    const int kills = 10;
+    const int kills = 6;
     const ProcessResult killed =
         shell("RANDOM=7; for n in {1.." + std::to_string(kills) +
               "}; do worker -o out 2>> log & first=$!; worker -o out 2>> log & second=$!\n"

@@ -63,9 +63,9 @@ void write_inputs(const fs::path& folder) {
         fs::copy_file(samples_dir() / sample, folder / name);
     };
     copy("story.mp3", "samples/story.mp3");
-    copy("story.mp3", "talk.mp3");
+    copy("company.mp3", "talk.mp3");
     copy("news.mp4", "film.mkv");
-    copy("story.mp3", "meeting.mp3");
+    copy("company.mp3", "meeting.mp3");
     copy("story.mp3", "lectures/first.mp3");
     copy("company.mp3", "lectures/second.mp3");
     copy("company.mp3", "meetings/monday.mp3");
