@@ -16,7 +16,7 @@ struct MemorySource {
     Device device = Device::cpu;
     void* (*allocate)(size_t bytes) = nullptr;  // throws OutOfMemory
     void (*release)(void* memory) = nullptr;
-    // Copies from the host's memory; done when it returns.
+    // Copies from the host's memory; done when it returns or throws. Any threads may call it.
     void (*write)(void* to, const void* from, size_t bytes) = nullptr;
     // Addresses for memory that comes by slabs; nullptr if the device has no such memory.
     std::unique_ptr<ReservedMemory> (*reserve)(size_t bytes) = nullptr;

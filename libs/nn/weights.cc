@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -89,21 +90,33 @@ int64_t common_length(const char* what, const std::vector<Tensor>& stored, int d
     return length;
 }
 
-// Calls use(begin, end) for ranges of [0, n). If several calls throw, rethrows the Error of the
-// first range.
+// Bytes of weights that a thread checks and then copies: they are still in its core's cache.
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
+
+// Calls use(worker, i) for i in [0, n), worker in [0, threads): each thread takes the least i left.
+// Once a call has thrown, none begins any more, and the error of the least i is rethrown when all
+// have ended. The number of threads is always the same: OpenMP starts others for another number.
 template <class Use>
-void for_ranges(int threads, int64_t n, const Use& use) {
-    const int64_t workers = std::clamp<int64_t>(threads, 1, std::max<int64_t>(n, 1));
-    std::vector<std::exception_ptr> failed(static_cast<size_t>(workers));
-    parallel_for(static_cast<int>(workers), workers, [&](int64_t i) {
-        try {
-            use(i * n / workers, (i + 1) * n / workers);
-        } catch (...) {
-            failed[static_cast<size_t>(i)] = std::current_exception();
+void for_pieces(int threads, int64_t n, const Use& use) {
+    std::atomic<int64_t> next = 0;
+    std::mutex mutex;
+    int64_t failed = n;
+    std::exception_ptr why;
+    parallel_for(threads, std::clamp<int64_t>(n, 1, std::max(threads, 1)), [&](int64_t worker) {
+        for (int64_t i; (i = next++) < n;) {
+            try {
+                use(worker, i);
+            } catch (...) {
+                next = n;
+                const std::lock_guard<std::mutex> lock(mutex);
+                if (i < failed) {
+                    failed = i;
+                    why = std::current_exception();
+                }
+            }
         }
     });
-    for (const std::exception_ptr& why : failed)
-        if (why) std::rethrow_exception(why);
+    if (why) std::rethrow_exception(why);
 }
 
 }  // namespace
@@ -116,6 +129,12 @@ struct Weights::Part {
     Tensor stored;  // the rows in the final layout, in their stored type; or none
 };
 
+int64_t Weights::rows_in(const std::vector<Part>& parts) {
+    int64_t rows = 0;
+    for (const Part& part : parts) rows += part.rows;
+    return rows;
+}
+
 Matrix rows_of(const Matrix& all, int64_t begin, int64_t end) {
     return {all.values.slice(begin, end), all.scales ? all.scales.slice(begin, end) : Tensor(),
             all.exact_x};
@@ -123,30 +142,37 @@ Matrix rows_of(const Matrix& all, int64_t begin, int64_t end) {
 
 Tensor zeros_of(int64_t n) { return Tensor(nullptr, Dtype::f32, {n}); }
 
+// Rows [first, first + count) of a part, from row `at` of the matrix on.
+struct Weights::Rows {
+    const Part& part;
+    int64_t first, count, at;
+};
+
+// All rows of the parts, `most` at a time.
+std::vector<Weights::Rows> Weights::pieces_of(const std::vector<Part>& parts, int64_t most) {
+    std::vector<Rows> pieces;
+    int64_t at = 0;
+    for (const Part& part : parts) {
+        for (int64_t first = 0; first < part.rows; first += most)
+            pieces.push_back({part, first, std::min(most, part.rows - first), at + first});
+        at += part.rows;
+    }
+    return pieces;
+}
+
 // Calls use(n, row) for row n of the matrix that consists of the parts, in any order, on the
 // threads.
 void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
                        const std::function<void(int64_t, std::span<const float>)>& use) const {
-    struct Run {
-        const Part& part;
-        int64_t first, n;
-    };
-    std::vector<Run> runs;
-    int64_t n = 0;
-    for (const Part& part : parts) {
-        for (int64_t first = 0; first < part.rows; first += kRowsAtOnce)
-            runs.push_back({part, first, n + first});
-        n += part.rows;
-    }
-    for_ranges(threads_, std::ssize(runs), [&](int64_t begin, int64_t end) {
-        std::vector<float> rows(static_cast<size_t>(kRowsAtOnce * size));
-        for (int64_t i = begin; i < end; ++i) {
-            const auto& [part, first, at] = runs[static_cast<size_t>(i)];
-            const int64_t count = std::min(kRowsAtOnce, part.rows - first);
-            part.read(first, count, rows.data());
-            for (int64_t k = 0; k < count; ++k)
-                use(at + k, {rows.data() + k * size, static_cast<size_t>(size)});
-        }
+    const std::vector<Rows> pieces = pieces_of(parts, kRowsAtOnce);
+    std::vector<std::vector<float>> buffers(static_cast<size_t>(std::max(threads_, 1)));
+    for_pieces(threads_, std::ssize(pieces), [&](int64_t worker, int64_t i) {
+        const auto& [part, first, count, at] = pieces[static_cast<size_t>(i)];
+        std::vector<float>& rows = buffers[static_cast<size_t>(worker)];
+        rows.resize(static_cast<size_t>(kRowsAtOnce * size));
+        part.read(first, count, rows.data());
+        for (int64_t k = 0; k < count; ++k)
+            use(at + k, {rows.data() + k * size, static_cast<size_t>(size)});
     });
 }
 
@@ -181,44 +207,31 @@ bool Weights::stays_in_place(const Tensor& stored) const {
     return dtype_of_kind(precision_) == stored.dtype;
 }
 
-// A part as it is in the file.
-Matrix Weights::in_place(const Part& part, int64_t size) {
-    const Tensor& stored = part.stored;
-    const auto bytes = static_cast<int64_t>(row_bytes(stored.dtype, size));
-    for_ranges(threads_, part.rows, [&](int64_t begin, int64_t end) {
-        check_finite(static_cast<const std::byte*>(stored.data) + begin * bytes, stored.dtype,
-                     (end - begin) * size);
-    });
-    bytes_ += stored.bytes();
-    tensors_.push_back(stored);
-    return {stored, {}, false};
-}
-
 bool Weights::are_stored(const std::vector<Part>& parts, Dtype dtype) {
     return std::all_of(parts.begin(), parts.end(),
                        [&](const Part& part) { return part.stored && part.stored.dtype == dtype; });
 }
 
-// The parts, of one type, stacked unchanged.
+// The parts, of one type, stacked unchanged; one that is usable in place is only checked.
 Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
-    if (parts.size() == 1 && is_usable_in_place(parts.front().stored))
-        return in_place(parts.front(), size);
-    const Dtype dtype = parts.front().stored.dtype;
-    const auto bytes = static_cast<int64_t>(row_bytes(dtype, size));
-    int64_t rows = 0;
-    for (const Part& part : parts) rows += part.rows;
-    const Tensor values = take(memory_, Tensor(nullptr, dtype, {rows, size}));
+    const Tensor& stored = parts.front().stored;
+    const Dtype dtype = stored.dtype;
+    const bool in_place = parts.size() == 1 && is_usable_in_place(stored);
+    const Tensor values =
+        in_place ? stored : take(memory_, Tensor(nullptr, dtype, {rows_in(parts), size}));
     auto* to = static_cast<std::byte*>(values.data);
-    for (const Part& part : parts) {
-        const auto* from = static_cast<const std::byte*>(part.stored.data);
-        for_ranges(threads_, part.rows, [&](int64_t begin, int64_t end) {
-            check_finite(from + begin * bytes, dtype, (end - begin) * size);
-            if (memory_.device == Device::cpu)
-                std::copy(from + begin * bytes, from + end * bytes, to + begin * bytes);
-        });
-        if (memory_.device != Device::cpu)
-            memory_.write(to, from, static_cast<size_t>(part.rows * bytes));
-        to += part.rows * bytes;
+    const auto bytes = static_cast<int64_t>(row_bytes(dtype, size));
+    const std::vector<Rows> pieces =
+        pieces_of(parts, std::max(kPieceBytes / std::max(bytes, int64_t{1}), int64_t{1}));
+    for_pieces(threads_, std::ssize(pieces), [&](int64_t, int64_t i) {
+        const auto& [part, first, count, at] = pieces[static_cast<size_t>(i)];
+        const auto* from = static_cast<const std::byte*>(part.stored.data) + first * bytes;
+        check_finite(from, dtype, count * size);
+        if (!in_place) memory_.write(to + at * bytes, from, static_cast<size_t>(count * bytes));
+    });
+    if (in_place) {
+        bytes_ += values.bytes();
+        tensors_.push_back(values);
     }
     return {values, {}, false};
 }
@@ -234,8 +247,7 @@ Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precisio
         matrix.exact_x = keeps;
         return matrix;
     }
-    int64_t rows = 0;
-    for (const Part& part : parts) rows += part.rows;
+    const int64_t rows = rows_in(parts);
     Matrix matrix;
     matrix.values = empty(dtype, {rows, size});
     if (has_row_scales(dtype)) matrix.scales = empty(Dtype::f32, {rows});
@@ -366,7 +378,14 @@ Tensor Weights::take(const MemorySource& memory, Tensor view) {
 Tensor Weights::to_device(Tensor host) {
     if (!host || memory_.device == Device::cpu) return host;
     const Tensor device = take(memory_, host);
-    memory_.write(device.data, host.data, host.bytes());
+    const auto* from = static_cast<const std::byte*>(host.data);
+    auto* to = static_cast<std::byte*>(device.data);
+    const auto bytes = static_cast<int64_t>(host.bytes());
+    for_pieces(threads_, (bytes + kPieceBytes - 1) / kPieceBytes, [&](int64_t, int64_t i) {
+        const int64_t begin = i * kPieceBytes;
+        memory_.write(to + begin, from + begin,
+                      static_cast<size_t>(std::min(kPieceBytes, bytes - begin)));
+    });
     std::erase_if(blocks_, [&](const Block& block) { return block.get() == host.data; });
     std::erase_if(tensors_, [&](const Tensor& tensor) { return tensor.data == host.data; });
     bytes_ -= host.bytes();

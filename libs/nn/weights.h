@@ -99,12 +99,14 @@ class Weights {
 
   private:
     struct Part;
+    struct Rows;
+    static int64_t rows_in(const std::vector<Part>& parts);
+    static std::vector<Rows> pieces_of(const std::vector<Part>& parts, int64_t most);
     void for_rows(const std::vector<Part>& parts, int64_t size,
                   const std::function<void(int64_t, std::span<const float>)>& use) const;
     Precision::Weights resolve_precision(const std::vector<Part>& parts, int64_t size) const;
     static bool are_stored(const std::vector<Part>& parts, Dtype dtype);
     bool is_usable_in_place(const Tensor& stored) const;
-    Matrix in_place(const Part& part, int64_t size);
     Matrix as_stored(const std::vector<Part>& parts, int64_t size);
     Matrix converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind);
     // Moves a filled tensor of empty() to this model's memory.
