@@ -1,7 +1,9 @@
-// Large copies to a GPU go through pinned buffers, piece by piece.
+// Copies to a GPU go through pinned buffers, piece by piece.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "kernels/runtime/transfer.h"
 #include "support/ops.h"
@@ -9,24 +11,74 @@
 namespace hark::test {
 namespace {
 
+constexpr int64_t kMega = 1 << 20;
+
+std::vector<uint8_t> random_bytes(int64_t n) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(n));
+    uint32_t state = 1;
+    for (uint8_t& byte : bytes)
+        byte = static_cast<uint8_t>((state = state * 1664525u + 1013904223u) >> 24);
+    return bytes;
+}
+
 TEST(Upload, EveryByteArrives) {
     TestDevice device(kCudaF32Case);
     if (!device) GTEST_SKIP() << device.why_not();
     Context& ctx = device.ctx();
-    constexpr int64_t kMega = 1 << 20;
     // On both sides of the pieces' limits, and from an address that is not aligned.
     for (const int64_t bytes :
-         {int64_t{1}, 4 * kMega - 1, 4 * kMega, 16 * kMega, 16 * kMega + 1, 100 * kMega + 12345}) {
-        std::vector<uint8_t> from(static_cast<size_t>(bytes) + 1);
-        uint32_t state = 1;
-        for (uint8_t& byte : from)
-            byte = static_cast<uint8_t>((state = state * 1664525u + 1013904223u) >> 24);
+         {int64_t{1}, kMega - 1, kMega, kMega + 1, 16 * kMega, 100 * kMega + 12345}) {
+        const std::vector<uint8_t> from = random_bytes(bytes + 1);
         const Arena::Scope scope(ctx.arena);
         const Tensor to = ctx.arena.tensor(Dtype::u8, {bytes});
         ctx.arena.source().write(to.data, from.data() + 1, static_cast<size_t>(bytes));
         const Tensor back = to_host(ctx, to);
         EXPECT_EQ(std::memcmp(back.data, from.data() + 1, static_cast<size_t>(bytes)), 0) << bytes;
     }
+}
+
+// More threads than there are buffers, and pieces of all lengths up to three buffers.
+TEST(Upload, ManyThreadsWriteAtOnce) {
+    TestDevice device(kCudaF32Case);
+    if (!device) GTEST_SKIP() << device.why_not();
+    Context& ctx = device.ctx();
+    constexpr int64_t kBytes = 200 * kMega + 77, kThreads = 48;
+    const std::vector<uint8_t> from = random_bytes(kBytes);
+    const Arena::Scope scope(ctx.arena);
+    const Tensor to = ctx.arena.tensor(Dtype::u8, {kBytes});
+    for (int run = 0; run < 2; ++run) {  // the second one takes the first one's buffers
+        ctx.arena.source().write(to.data, std::vector<uint8_t>(kBytes).data(), kBytes);
+        std::atomic<int64_t> next = 0;
+        std::vector<std::jthread> threads;
+        for (int64_t thread = 0; thread < kThreads; ++thread)
+            threads.emplace_back([&, thread] {
+                for (int64_t i = thread;; i += 7) {
+                    const int64_t bytes = 1 + i * 7919 * 397 % (3 * kMega), begin = next += bytes;
+                    if (begin - bytes >= kBytes) return;
+                    ctx.arena.source().write(
+                        to.as<uint8_t>() + begin - bytes, from.data() + begin - bytes,
+                        static_cast<size_t>(std::min(begin, kBytes) - begin + bytes));
+                }
+            });
+        threads.clear();  // joins them
+        const Tensor back = to_host(ctx, to);
+        EXPECT_EQ(std::memcmp(back.data, from.data(), from.size()), 0) << run;
+    }
+}
+
+// An error reaches the caller, and later writes find buffers.
+TEST(Upload, RefusesTheHostsMemory) {
+    TestDevice device(kCudaF32Case);
+    if (!device) GTEST_SKIP() << device.why_not();
+    Context& ctx = device.ctx();
+    const std::vector<uint8_t> from = random_bytes(kMega);
+    std::vector<uint8_t> host(from.size());
+    for (int i = 0; i < 40; ++i)
+        EXPECT_THROW(ctx.arena.source().write(host.data(), from.data(), from.size()), Error);
+    const Arena::Scope scope(ctx.arena);
+    const Tensor to = ctx.arena.tensor(Dtype::u8, {kMega});
+    ctx.arena.source().write(to.data, from.data(), from.size());
+    EXPECT_EQ(std::memcmp(to_host(ctx, to).data, from.data(), from.size()), 0);
 }
 
 }  // namespace

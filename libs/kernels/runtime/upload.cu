@@ -1,9 +1,12 @@
 #include "kernels/runtime/upload.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <mutex>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -11,78 +14,100 @@
 namespace hark::cuda {
 namespace {
 
-constexpr size_t kBuffer = size_t{16} << 20;
-constexpr int kBuffers = 3;
-constexpr size_t kMostThreads = 8;
+constexpr size_t kLaneBytes = size_t{1} << 20;
+constexpr size_t kMostLanes = 32;
 
-void copy_in_parallel(std::byte* to, const std::byte* from, size_t bytes) {
-    const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-    const size_t threads = std::min(kMostThreads, cores);
-    const size_t part = (bytes / threads + 4096) / 4096 * 4096;
-    std::vector<std::jthread> helpers;  // joined when they go
-    for (size_t begin = part; begin < bytes; begin += part)
-        helpers.emplace_back(
-            [=] { std::memcpy(to + begin, from + begin, std::min(part, bytes - begin)); });
-    std::memcpy(to, from, std::min(part, bytes));
-}
-
-// One stream of copies per GPU that is used. Lives as long as the process: CUDA may be gone before
-// destructors run.
-struct Uploader {
-    struct Buffer {
-        std::byte* memory = nullptr;
-        cudaEvent_t copied = nullptr;
-    };
-
-    Uploader() {
-        CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-        for (Buffer& buffer : buffers) {
-            CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&buffer.memory), kBuffer));
-            CUDA_CHECK(cudaEventCreateWithFlags(&buffer.copied, cudaEventDisableTiming));
-        }
-    }
-
-    void copy(std::byte* to, const std::byte* from, size_t bytes) {
-        int next = 0;
-        for (size_t begin = 0; begin < bytes; begin += kBuffer, next = (next + 1) % kBuffers) {
-            const size_t size = std::min(kBuffer, bytes - begin);
-            CUDA_CHECK(cudaEventSynchronize(buffers[next].copied));
-            copy_in_parallel(buffers[next].memory, from + begin, size);
-            CUDA_CHECK(cudaMemcpyAsync(to + begin, buffers[next].memory, size,
-                                       cudaMemcpyHostToDevice, stream));
-            CUDA_CHECK(cudaEventRecord(buffers[next].copied, stream));
-        }
-        CUDA_CHECK(cudaStreamSynchronize(stream));
-    }
-
+// A stream and its pinned buffer.
+struct Lane {
     cudaStream_t stream = nullptr;
-    Buffer buffers[kBuffers];
+    std::byte* buffer = nullptr;
+
+    Lane() = default;
+    Lane(const Lane&) = delete;
+    ~Lane() {
+        if (buffer) cudaFreeHost(buffer);
+        if (stream) cudaStreamDestroy(stream);
+    }
+
+    void copy(std::byte* to, const std::byte* from, size_t bytes) const {
+        for (size_t begin = 0; begin < bytes; begin += kLaneBytes) {
+            const size_t size = std::min(kLaneBytes, bytes - begin);
+            std::memcpy(buffer, from + begin, size);
+            CUDA_CHECK(cudaMemcpyAsync(to + begin, buffer, size, cudaMemcpyHostToDevice, stream));
+            CUDA_CHECK(cudaStreamSynchronize(stream));
+        }
+    }
 };
 
-// That of the current GPU.
-Uploader& uploader() {
-    static auto* const all = new std::vector<Uploader*>;
-    int device = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    all->resize(std::max(all->size(), static_cast<size_t>(device) + 1));
-    Uploader*& found = (*all)[static_cast<size_t>(device)];
-    if (!found) found = new Uploader;
-    return *found;
+// Of the current GPU.
+std::unique_ptr<Lane> make_lane() {
+    auto lane = std::make_unique<Lane>();
+    CUDA_CHECK(cudaMallocHost(reinterpret_cast<void**>(&lane->buffer), kLaneBytes));
+    CUDA_CHECK(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking));
+    return lane;
 }
+
+// The lanes of a GPU, made when they are first needed.
+class Lanes {
+  public:
+    Lanes() { free_.reserve(kMostLanes); }
+
+    // Waits for a lane if all are taken. The GPU is the current one.
+    std::unique_ptr<Lane> take() {
+        std::unique_lock<std::mutex> lock(mutex_);
+        if (free_.empty() && made_ < kMostLanes) {
+            free_.push_back(make_lane());
+            ++made_;
+        }
+        given_back_.wait(lock, [&] { return !free_.empty(); });
+        std::unique_ptr<Lane> lane = std::move(free_.back());
+        free_.pop_back();
+        return lane;
+    }
+
+    void give_back(std::unique_ptr<Lane> lane) {
+        {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            free_.push_back(std::move(lane));
+        }
+        given_back_.notify_one();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable given_back_;
+    std::vector<std::unique_ptr<Lane>> free_;
+    size_t made_ = 0;
+};
+
+// They live as long as the process: CUDA may be gone before destructors run.
+Lanes& lanes_of(int device) {
+    static std::mutex mutex;
+    static auto* const all = new std::map<int, Lanes>;
+    const std::lock_guard<std::mutex> lock(mutex);
+    return (*all)[device];
+}
+
+// A lane for as long as this lives.
+struct Lease {
+    explicit Lease(Lanes& of) : lanes(of), lane(of.take()) {}
+    Lease(const Lease&) = delete;
+    ~Lease() { lanes.give_back(std::move(lane)); }
+
+    Lanes& lanes;
+    std::unique_ptr<Lane> lane;
+};
 
 }  // namespace
 
 void write_gpu_memory(void* to, const void* from, size_t bytes) {
-    if (bytes >= kBuffer / 4) {
-        static std::mutex one_at_a_time;
-        const std::lock_guard<std::mutex> lock(one_at_a_time);
-        return uploader().copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from),
-                               bytes);
-    }
-    // For pageable memory cudaMemcpy returns before the bytes have arrived, and contexts' streams
-    // do not wait for the default one.
-    CUDA_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
-    CUDA_CHECK(cudaStreamSynchronize(cudaStreamLegacy));
+    cudaPointerAttributes target{};
+    CUDA_CHECK(cudaPointerGetAttributes(&target, to));
+    require(target.type == cudaMemoryTypeDevice,
+            "internal error: the target is not a GPU's memory");
+    CUDA_CHECK(cudaSetDevice(target.device));
+    const Lease lease(lanes_of(target.device));
+    lease.lane->copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
 }  // namespace hark::cuda
