@@ -9,19 +9,20 @@ cd "$(dirname "$0")/.."
 . pipelines/packages.sh
 install_packages python3 rsync jq curl openssh-client bsdextrautils procps
 bin="$(realpath -- "${1:-build/bin}")"
-[ -x "$bin/whisper-transcribe" ] && [ -x "$bin/gpt-train" ] || {
-    echo "cloud.sh: $bin: has no whisper-transcribe and gpt-train; build the tools first" >&2
-    exit 2
-}
+decoders="$(realpath -m -- "$bin/../lib/libhark-av.so")"
+for file in "$bin"/{whisper-transcribe,gpt-train} "$decoders"; do
+    [ -e "$file" ] || { echo "cloud.sh: there is no $file; build the tools first" >&2 && exit 2; }
+done
 shift $(($# < 1 ? $# : 1))
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
 # A package as cmake --install makes it, of what the stories need.
 prefix="$work/hark"
-mkdir -p "$prefix"/{bin,libexec/hark,share/hark/models}
+mkdir -p "$prefix"/{bin,lib,libexec/hark,share/hark/models}
 cp "$bin"/{hark,audio-decode,mel,whisper-transcribe,gpt-train,gpt-tokenize,hark-model} "$prefix/bin"
-strip "$prefix"/bin/* 2> /dev/null || true
+cp "$decoders" "$prefix/lib"
+strip "$prefix"/{bin,lib}/* 2> /dev/null || true
 cp pipelines/batch.sh "$prefix/libexec/hark/batch"
 cp pipelines/*.sh "$prefix/libexec/hark"
 cp -r models/whisper-demo "$prefix/share/hark/models"

@@ -12,7 +12,7 @@ class Packages(Story):
         root.mkdir()
         subprocess.run(["tar", "-C", root, "--strip-components=1", "-xf", os.environ["HARK_CLOUD_PACKAGE"]],
                        check=True)
-        (root / "lib").mkdir()
+        (root / "lib").mkdir(exist_ok=True)
         for library in libraries:
             library.rename(root / "lib" / library.name)
         subprocess.run(["tar", "-C", self.folder, "-czf", f"{root}.tar.gz", root.name], check=True)
