@@ -15,6 +15,10 @@ SOURCE = Path(__file__).resolve().parents[2]
 HERE = SOURCE / "tests/cloud"
 LAMBDA = SOURCE / "pipelines/lambda.sh"
 KEY = "secret_test_key"
+PATIENCE = 600  # seconds, after which something hangs
+
+# A shell ignores SIGINT in what it starts in the background, and so would the commands here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def launch_fault(do, **more):
@@ -22,7 +26,7 @@ def launch_fault(do, **more):
 
 
 class Story(unittest.TestCase):
-    speed = 600  # times as fast as life
+    speed = 100  # times as fast as life
 
     def begin(self, **script):
         self.folder = Path(tempfile.mkdtemp(prefix="hark-cloud-"))
@@ -62,6 +66,10 @@ class Story(unittest.TestCase):
     def set_capacity(self, capacity):
         urllib.request.urlopen(f"{self.url}/mock/capacity", data=json.dumps(capacity).encode()).close()
 
+    def set_fate(self, fate):
+        """Of all instances that are there."""
+        urllib.request.urlopen(f"{self.url}/mock/fate", data=fate.encode()).close()
+
     def start(self, *words, **environ):
         """A command in a process group of its own, whose messages go to the file `said`."""
         self.said = self.folder / "said"
@@ -72,7 +80,7 @@ class Story(unittest.TestCase):
     def hark(self, *words, status=0, **environ):
         (self.folder / "said").write_text("")
         process = self.start(*words, **environ)
-        got = process.wait(timeout=120)
+        got = process.wait(timeout=PATIENCE)
         said = self.said.read_text()
         self.assertEqual(got, status, f"{words}\n{said}")
         return (self.folder / "printed").read_text() + said
@@ -113,8 +121,8 @@ class Story(unittest.TestCase):
         self.assertEqual(len(texts), count)
         self.assertTrue(all(texts))
 
-    def wait_for(self, condition, seconds=60):
-        end = time.time() + seconds
+    def wait_for(self, condition):
+        end = time.time() + PATIENCE
         while not condition():
             self.assertLess(time.time(), end, self.said.read_text())
             time.sleep(0.02)

@@ -8,7 +8,8 @@ fates: of the instances in the order of their launches (see Instance). faults: r
 {"on": "POST /instance-operations/launch", "do": ACTION, "skip": N, "times": N}; ACTION is a status with a
 code ("400 instance-operations/launch/insufficient-capacity"), "429", "429 SECONDS" (Retry-After), "drop" (the
 connection, before anything is done), "lost" (done, and the answer dropped), "late" (lost, and the instance is
-in no list for 30 seconds), "html", "half". cuda: the version that the drivers run (13.0). GET /mock/state is for the tests.
+in no list for 30 seconds), "html", "half". cuda: the version that the drivers run (13.0). GET /mock/state, POST
+/mock/capacity and /mock/fate are for the tests.
 """
 import json
 import os
@@ -144,8 +145,8 @@ class Cloud:
 
     def pace(self, launch):
         if SPEED < 100:
-            # The way from the program to here takes up to 30 ms more or less, real ones.
-            late = now() - self.last < 1 - 0.03 * SPEED or (launch and now() - self.last_launch < 12 - 0.03 * SPEED)
+            # The way from the program to here takes up to 100 ms more or less, real ones.
+            late = now() - self.last < 1 - 0.1 * SPEED or (launch and now() - self.last_launch < 12 - 0.1 * SPEED)
             self.last = now()
             if launch and not late:
                 self.last_launch = now()
@@ -267,6 +268,10 @@ class Handler(BaseHTTPRequestHandler):
                 return self.send(200, cloud.state())
             if self.path == "/mock/capacity":
                 cloud.capacity = json.loads(text)
+                return self.send(200, {})
+            if self.path == "/mock/fate":
+                for instance in cloud.instances:
+                    instance.fate = text.decode().split()
                 return self.send(200, {})
             call = f"{method} {self.path}"
             cloud.log.append(call)

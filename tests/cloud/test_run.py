@@ -12,8 +12,8 @@ class Runs(Story):
     def test_a_run(self):
         self.begin()
         self.recordings()
-        said = self.transcribe("--type", "gpu_1x_a10", "--budget", "5")
-        self.assertIn("never more than the budget of $5.00", said)
+        said = self.transcribe("--type", "gpu_1x_a10", "--budget", "20")
+        self.assertIn("never more than the budget of $20.00", said)
         self.assertIn("3 transcribed, 0 failed, 0 left", said)
         self.assertRegex(said, r"\$[0-9.]+ in all for this run")
         self.expect_transcripts()
@@ -71,7 +71,7 @@ class Runs(Story):
             launch_fault("lost"),
             {"on": "GET /instances", "do": "500"}, {"on": "POST /instance-operations/terminate", "do": "drop"}])
         self.recordings()
-        self.transcribe("--type", "gpu_1x_a10")
+        self.transcribe("--type", "gpu_1x_a10", "--wait", "10h")
         self.expect_transcripts()
         self.expect_end()
 
@@ -93,7 +93,7 @@ class Runs(Story):
         self.begin(fates=["vanish 200"], capacity={"gpu_1x_a10": ["us-east-1"]}, faults=[
             launch_fault("400 instance-operations/launch/insufficient-capacity", skip=1, times=4)])
         self.recordings(*[f"{i}/hat.wav" for i in range(6)])
-        self.transcribe("--shard", "2", "--type", "gpu_1x_a10")
+        self.transcribe("--shard", "2", "--type", "gpu_1x_a10", "--wait", "10h")
         self.expect_transcripts(6)
         self.expect_end(2)
 
@@ -125,7 +125,7 @@ class Runs(Story):
         self.expect_end(3)
 
     def test_the_budget_is_kept(self):
-        self.speed = 60
+        self.speed = 20
         self.begin()
         self.recordings(*[f"{i}/hat.wav" for i in range(12)])
         said = self.transcribe("--shard", "1", "--type", "gpu_8x_a100", "--budget", "2.50", status=1)

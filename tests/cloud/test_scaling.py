@@ -50,7 +50,6 @@ class Scaling(Story):
         self.assertEqual(set(self.rule([(50, 95)] * 30, broke="yes")), {1})
 
     def run_with(self, busy):
-        self.speed = 300
         self.begin()
         (self.folder / "busy").write_text(busy)
         self.recordings(*[f"{i}/hat.wav" for i in range(16)])

@@ -2,7 +2,7 @@
 import os
 import subprocess
 
-from cloud import LAMBDA, SOURCE, Story
+from cloud import LAMBDA, PATIENCE, SOURCE, Story
 
 
 class Training(Story):
@@ -58,7 +58,7 @@ class Training(Story):
         # The instance ends in the middle.
         subprocess.run([LAMBDA, "down", first], env=self.environ, check=True,
                        stderr=subprocess.DEVNULL)
-        self.assertEqual(process.wait(timeout=120), 0, self.said.read_text())
+        self.assertEqual(process.wait(timeout=PATIENCE), 0, self.said.read_text())
         self.expect_trained()
         self.expect_end(2)
 
