@@ -65,13 +65,15 @@ class Instance:
         if self.status == "booting" and age > BOOT and kind != "stuck":
             self.status = "unhealthy" if kind == "unhealthy" else "active"
             if self.status == "active":
-                self.home.mkdir(parents=True)
+                self.home.parent.mkdir(parents=True)
                 (self.home.parent / "gpu").write_text("802" if kind.startswith("802") else "ok")
                 (self.home.parent / "cuda").write_text(self.cloud.cuda)
                 if kind == "deaf":
                     (self.home.parent / "deaf").touch()
+                self.home.mkdir()  # the last: ssh reaches a machine that has one
         if self.status == "active" and kind == "802-once" and age > BOOT + 60:
             (self.home.parent / "gpu").write_text("ok")
+            self.fate = ["good"]  # written once: a file that is written again is empty for a moment
         if self.status == "active" and age > BOOT + after and kind in ("hang", "preempt", "vanish"):
             self.stop()
             if kind != "hang":
