@@ -259,9 +259,10 @@ send_package() {
     there "echo $package_sum > ../package.sum" || return 3
 }
 
-# send_files ID: the files and folders that the job's options name, and the models that they name.
+# send_files ID: the files and folders that the job's options name, and the models that they name. Returns 3 if
+# the machine is lost.
 send_files() {
-    local i name said
+    local i name said status
     there 'mkdir -p ../files' || return 3
     for ((i = 0; i < ${#job_files[@]}; i += 2)); do
         patiently copy_files -L "${job_files[i]}" "hark:hark/files/${job_files[i + 1]}" || return 3
@@ -270,8 +271,10 @@ send_files() {
         for i in 1 2 3; do
             said="$(patiently there "hark model info $(quoted "$name") > /dev/null 2>&1 ||
                 hark model get $(quoted "$name")" < /dev/null 2>&1)" && continue 2
+            status=$?
             pause 30
         done
+        [ "$status" -ne 255 ] || { say "$1: ssh does not answer: ${said##*$'\n'}" && return 3; }
         die "$1: no model '$name' there: ${said##*$'\n'}"
     done
 }

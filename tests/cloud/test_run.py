@@ -53,6 +53,17 @@ class Runs(Story):
         self.hark(*self.run_words("--type", "gpu_1x_a10")[:-4], "--model", "no-such-model", status=1)
         self.expect_end(1)
 
+    def test_an_instance_that_hangs_while_it_gets_a_model_is_replaced(self):
+        self.speed = 20
+        self.begin()
+        self.recordings("hat.wav")
+        process = self.start(*self.run_words("--type", "gpu_1x_a10")[:-4], "--model", "no-such-model")
+        self.wait_for(lambda: list((self.folder / "machines").glob("*/home/hark/files")))
+        self.set_fate("hang 0")
+        self.assertEqual(process.wait(), 1)
+        self.assertIn("no model 'no-such-model' there", self.said.read_text())
+        self.expect_end(2)
+
     def test_names_that_depend_on_one_another(self):
         self.begin()
         folder = self.recordings("hat.wav", "key.wav", "alarm.wav")
