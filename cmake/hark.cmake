@@ -12,7 +12,10 @@ target_compile_options(hark_options INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wno-missing-field-initializers;-Wno-restrict;-ffp-contract=off;-fsigned-char;${OpenMP_CXX_FLAGS}>)
 target_include_directories(hark_options INTERFACE ${CMAKE_SOURCE_DIR}/libs ${CMAKE_BINARY_DIR}/libs)
 # A library takes up to half a millisecond at a start: no program loads one that it does not use.
-target_link_options(hark_options INTERFACE -Wl,--as-needed)
+# WebAssembly's linker has neither shared libraries nor this option.
+if(NOT EMSCRIPTEN)
+    target_link_options(hark_options INTERFACE -Wl,--as-needed)
+endif()
 if(HARK_COVERAGE)
     target_compile_options(hark_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:--coverage>)
     target_link_options(hark_options INTERFACE --coverage)
