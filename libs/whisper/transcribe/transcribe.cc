@@ -73,7 +73,6 @@ std::string memory_advice(int64_t windows, int64_t most) {
 Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                          const TranscribeOptions& options, Listener listener, const Model* draft)
     : ctx_(ctx),
-      model_(model),
       tokenizer_(tokenizer),
       decoder_(ctx, model, tokenizer, options.decoding(tokenizer),
                batch_of(ctx, options, model, draft), draft),

@@ -116,7 +116,6 @@ class Transcriber {
     bool emit(Recording& recording, bool progressed);
 
     Context& ctx_;
-    const Model& model_;
     const Tokenizer& tokenizer_;
     WindowDecoder decoder_;
     std::shared_ptr<const Settings> settings_;  // of recordings without their own
