@@ -6,7 +6,7 @@ libswresample-dev libavutil-dev libsndfile1-dev libboost-dev libboost-program-op
 zlib1g-dev libpcre2-dev libutf8proc-dev libsentencepiece-dev libcurl4-openssl-dev libssl-dev
 ca-certificates libedit-dev curl jq"
 hark_test_packages="libgtest-dev libbenchmark-dev ffmpeg gnuplot-nox groff-base zsh fish libopenmpi-dev
-openmpi-bin parallel strace git"
+openmpi-bin parallel strace git mold"
 
 # install_packages PACKAGE...: a no-op where all are there; needs root or sudo where they are not.
 install_packages() {
