@@ -1,4 +1,4 @@
-// Loops over many values. They are compiled with optimisation, which the tests' own code is not.
+// Loops over many values, optimised under the sanitizers too, which the tests' other code is not.
 #pragma once
 
 #include <cstddef>

@@ -122,6 +122,7 @@ TEST(HarkServeAudio, RecordingsOfOneBatchAreNotMixed) {
         {"lights.wav", kTranscriptions, {{"temperature", "0.7"}, {"response_format", "text"}}},
         {"news.mp4", kTranscriptions, {{"vad_filter", "true"}, {"response_format", "text"}}},
         {"silence.wav", kTranscriptions, {{"response_format", "text"}}},
+        {"jardin.mp3", kTranscriptions, {{"response_format", "json"}}},
         {"hat.wav", kTranscriptions, {{"hotwords", "hat fire"}, {"response_format", "json"}}}};
     std::vector<std::string> alone, together(requests.size());
     for (const Request& one : requests)

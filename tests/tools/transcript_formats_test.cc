@@ -44,10 +44,11 @@ size_t count(const std::string& text, const std::string& part) {
     return found;
 }
 
-// Of the WAV files, whose clips whisper.transcribe compares with the reference, two.
+// Of the WAV files those that whisper.transcribe does not compare with the reference.
 TEST(Pipeline, EveryContainerIsTranscribed) {
-    // File and text of samples/transcripts.tsv; its voice is hard for the demo model.
-    const std::set<std::string> hard = {"jardin.mp3"};
+    // File and text of samples/transcripts.tsv; some voices are hard for the demo model.
+    const std::set<std::string> hard = {"jardin.mp3", "telephone.wav"};
+    const std::set<std::string> wavs = {"noise.wav", "sea.wav", "silence.wav", "telephone.wav"};
     std::istringstream table(read_text(samples_dir() / "transcripts.tsv"));
     std::map<std::string, std::string> texts;
     std::string line, names;
@@ -61,11 +62,11 @@ TEST(Pipeline, EveryContainerIsTranscribed) {
         std::getline(row, text, '\t');
         const size_t speakers = text.find(" | ");  // one text a channel
         if (speakers != std::string::npos) text.erase(speakers, 2);
-        if (file.ends_with(".wav") && file != "sea.wav" && file != "silence.wav") continue;
+        if (file.ends_with(".wav") && wavs.count(file) == 0) continue;
         texts[file] = text;
         names += " " + file;
     }
-    ASSERT_EQ(texts.size(), 12u);
+    ASSERT_EQ(texts.size(), 14u);
     const ProcessResult result = run_tool("whisper-transcribe",
                                           {"--model", "demo", "--threads", "1", "--format", "json",
                                            "--fallback-temperatures", "none"},
