@@ -33,13 +33,14 @@ void* allocate(size_t bytes) {
 
 MemorySource cpu_memory() {
     return {Device::cpu,
-            [](size_t bytes) {
+            0,
+            [](int, size_t bytes) {
                 void* memory = allocate(bytes);
                 if (!memory) throw OutOfMemory(concat("out of memory: needed ", bytes, " bytes"));
                 return memory;
             },
             [](void* memory) { std::free(memory); },
-            [](void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); },
+            [](int, void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); },
             reserve_host_memory};
 }
 

@@ -11,15 +11,21 @@
 
 namespace hark {
 
-// How a device gives memory; the CPU's is the default.
+// How a device gives memory; the CPU's is the default. The functions are told which GPU it is: the
+// current GPU of a thread that has done nothing on one is number 0.
 struct MemorySource {
     Device device = Device::cpu;
-    void* (*allocate)(size_t bytes) = nullptr;  // throws OutOfMemory
+    int index = 0;  // of the GPU
+    void* (*allocate_on)(int index, size_t bytes) = nullptr;
     void (*release)(void* memory) = nullptr;
-    // Copies from the host's memory; done when it returns or throws. Any threads may call it.
-    void (*write)(void* to, const void* from, size_t bytes) = nullptr;
+    void (*write_on)(int index, void* to, const void* from, size_t bytes) = nullptr;
     // Addresses for memory that comes by slabs; nullptr if the device has no such memory.
     std::unique_ptr<ReservedMemory> (*reserve)(size_t bytes) = nullptr;
+
+    // Throws OutOfMemory.
+    void* allocate(size_t bytes) const { return allocate_on(index, bytes); }
+    // Copies from the host's memory; done when it returns or throws. Any threads may call it.
+    void write(void* to, const void* from, size_t bytes) const { write_on(index, to, from, bytes); }
 };
 
 MemorySource cpu_memory();

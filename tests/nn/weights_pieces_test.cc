@@ -18,8 +18,9 @@ constexpr int64_t kMega = 1 << 20;
 // Rows of 1,000 bytes: no piece ends at a power of two. The last piece is a short one.
 constexpr int64_t kSize = 500, kRows = 3500;
 
-// The host's memory in the place of a GPU's. One at a time.
+// The host's memory in the place of GPU 3's. One at a time.
 struct StandInMemory {
+    static constexpr int kGpu = 3;
     struct Write {
         std::byte* to;
         int64_t bytes;
@@ -34,7 +35,9 @@ struct StandInMemory {
         left = good_writes;
         MemorySource memory = cpu_memory();
         memory.device = Device::cuda;
-        memory.write = [](void* to, const void* from, size_t bytes) {
+        memory.index = kGpu;
+        memory.write_on = [](int index, void* to, const void* from, size_t bytes) {
+            EXPECT_EQ(index, kGpu);
             ++active;
             std::this_thread::yield();
             const bool fails = left-- <= 0;
@@ -111,7 +114,7 @@ TEST(WeightsPieces, ErrorOfAWriteReachesTheCaller) {
         }
 }
 
-// The same error whatever piece holds the value, and before a later write's.
+// The same error whatever piece holds the value.
 TEST(WeightsPieces, FindAValueThatIsNotFiniteInEachOfThem) {
     const std::vector<f16_t> good = numbers(kRows * kSize);
     const int64_t piece = kMega / (kSize * 2) * kSize, last = kRows * kSize - 1;

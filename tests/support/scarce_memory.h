@@ -23,7 +23,7 @@ struct ScarceMemory {
         slab_bytes = 0;
         most_slab_bytes = int64_t{1} << 40;
         MemorySource scarce = device;
-        scarce.allocate = [](size_t bytes) {
+        scarce.allocate_on = [](int, size_t bytes) {
             if (is_spent) throw OutOfMemory(concat("needed ", bytes, " bytes"));
             return source.allocate(bytes);
         };

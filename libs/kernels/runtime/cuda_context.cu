@@ -16,7 +16,8 @@ constexpr int kOldestMajor = 8;  // compute capability 8.0: asynchronous copies,
 std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
 
 // Whole 256 bytes, so that kernels may read whole sectors.
-void* allocate(size_t bytes) {
+void* allocate(int index, size_t bytes) {
+    CUDA_CHECK(cudaSetDevice(index));
     void* memory = nullptr;
     bytes = (bytes + 255) / 256 * 256;
     const cudaError_t status = cudaMalloc(&memory, bytes);
@@ -29,7 +30,8 @@ void* allocate(size_t bytes) {
 void release(void* memory) { cudaFree(memory); }
 
 // Host memory that the GPU accesses directly.
-void* allocate_pinned(size_t bytes) {
+void* allocate_pinned(int index, size_t bytes) {
+    CUDA_CHECK(cudaSetDevice(index));
     void* memory = nullptr;
     const cudaError_t status = cudaMallocHost(&memory, bytes);
     cudaGetLastError();  // clears the error, which is in status
@@ -41,7 +43,7 @@ void* allocate_pinned(size_t bytes) {
 
 void release_pinned(void* memory) { cudaFreeHost(memory); }
 
-void write_pinned(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+void write_pinned(int, void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
 __global__ void nothing_kernel() {}
 
@@ -88,11 +90,11 @@ Context make_context(int index, int threads) {
     CUBLAS_CHECK(cublasLtCreate(&handles->lt));
     CUDA_CHECK(cudaMalloc(&handles->workspace, kWorkspaceBytes));
     void* stream = handles->stream;
-    MemorySource memory{Device::cuda, allocate, release, write_gpu_memory};
+    MemorySource memory{Device::cuda, index, allocate, release, write_gpu_memory};
     if (can_reserve_memory(index)) memory.reserve = reserve_gpu_memory;
     return Context(Device::cuda, index, memory,
-                   {Device::cpu, allocate_pinned, release_pinned, write_pinned}, threads, stream,
-                   std::move(handles));
+                   {Device::cpu, index, allocate_pinned, release_pinned, write_pinned}, threads,
+                   stream, std::move(handles));
 }
 
 // From memory that is not pinned CUDA copies the bytes before it returns.

@@ -100,13 +100,14 @@ struct Lease {
 
 }  // namespace
 
-void write_gpu_memory(void* to, const void* from, size_t bytes) {
+void write_gpu_memory(int index, void* to, const void* from, size_t bytes) {
+    // Before any other call, which in a new thread would make a context on GPU 0.
+    CUDA_CHECK(cudaSetDevice(index));
     cudaPointerAttributes target{};
     CUDA_CHECK(cudaPointerGetAttributes(&target, to));
-    require(target.type == cudaMemoryTypeDevice,
-            "internal error: the target is not a GPU's memory");
-    CUDA_CHECK(cudaSetDevice(target.device));
-    const Lease lease(lanes_of(target.device));
+    require(target.type == cudaMemoryTypeDevice && target.device == index,
+            "internal error: the target is not GPU ", index, "'s memory");
+    const Lease lease(lanes_of(index));
     lease.lane->copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 

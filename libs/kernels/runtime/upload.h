@@ -5,11 +5,10 @@
 
 namespace hark::cuda {
 
-// Copies `bytes` bytes to memory of any GPU, which becomes the thread's current one; done when it
-// returns or throws. Any threads may call it: each copy has a stream and 1 MB of pinned memory of
-// its own while it lasts, at most 32 MB per GPU together; another one waits. A thread's copy of
-// more than that fills the memory and waits for the GPU in turn, so large copies are several
-// threads'.
-void write_gpu_memory(void* to, const void* from, size_t bytes);
+// Copies `bytes` bytes to memory of GPU `index`, which becomes the thread's current GPU. Done when
+// it returns or throws. Any threads may call it; up to 32 copies per GPU run at once, each with a
+// stream and 1 MB of pinned memory of its own. A thread fills this memory and waits for the GPU in
+// turn, so a large copy is quicker if several threads share it.
+void write_gpu_memory(int index, void* to, const void* from, size_t bytes);
 
 }  // namespace hark::cuda
