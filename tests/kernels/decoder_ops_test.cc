@@ -185,7 +185,8 @@ TEST_P(DecoderOps, EmbeddingWithoutPositions) {
 
 TEST_P(DecoderOps, RefuseWrongShapes) {
     Context& ctx = device_.ctx();
-    Tensor x = device_.empty(dtype(), {2, 8}), w = device_.empty(Dtype::f32, {7});
+    const Tensor x = device_.up(std::vector<float>(16), dtype(), {2, 8});
+    const Tensor w = device_.empty(Dtype::f32, {7});
     EXPECT_THROW(rms_norm(ctx, x, x, w, 1e-5f), Error);
     EXPECT_THROW(gated_activation(ctx, x, {x, 1}, {x, 0}, Activation::silu), Error);
     EXPECT_THROW(gated_activation(ctx, x, {x, 0}, {x, 0}, Activation::none), Error);
