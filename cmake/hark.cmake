@@ -28,7 +28,8 @@ elseif(HARK_SANITIZE)
             $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment>)
     endif()
     target_link_options(hark_options INTERFACE -fsanitize=address,undefined)
-    # Many programs with debug information: GNU ld takes twice as long as gold, five times mold or lld.
+    # Many programs with debug information: GNU ld takes twice as long as gold, and five times as long
+    # as mold or lld.
     find_program(HARK_LINKER NAMES ld.mold ld.lld ld.gold)
     if(HARK_LINKER)
         get_filename_component(linker ${HARK_LINKER} EXT)

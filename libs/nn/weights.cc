@@ -93,9 +93,9 @@ int64_t common_length(const char* what, const std::vector<Tensor>& stored, int d
 // Bytes of weights that a thread checks and then copies: they are still in its core's cache.
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
 
-// Calls use(worker, i) for i in [0, n), worker in [0, threads): each thread takes the least i left.
-// Once a call has thrown, none begins any more, and the error of the least i is rethrown when all
-// have ended. The number of threads is always the same: OpenMP starts others for another number.
+// Calls use(worker, i) for i in [0, n), worker in [0, threads). Each thread takes the least i left.
+// After a call has thrown, no other begins; the error of the least i is rethrown. The number of
+// threads does not depend on n: OpenMP would start new ones for another number.
 template <class Use>
 void for_pieces(int threads, int64_t n, const Use& use) {
     std::atomic<int64_t> next = 0;

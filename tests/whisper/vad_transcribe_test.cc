@@ -76,8 +76,8 @@ WordSet said_in(const std::string& clip) {
     throw std::runtime_error("no transcript of " + clip);
 }
 
-// The recording with words and their times; with `vad` once for both tests that look at it.
-const Outcome& heard(uint64_t seed, bool vad) {
+// The transcript of a mixture, with the words' times. It is made once for all tests.
+const Outcome& transcript_of(uint64_t seed, bool vad) {
     static std::map<std::pair<uint64_t, bool>, Outcome> kept;
     const auto [place, is_new] = kept.try_emplace({seed, vad});
     if (!is_new) return place->second;
@@ -110,7 +110,7 @@ class Vad : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(Vad, NoTextOutsideSpeechAndNoSpeechWithoutText) {
     const Mixed recording = mixed(GetParam());
-    const Outcome& ours = heard(GetParam(), true);
+    const Outcome& ours = transcript_of(GetParam(), true);
     std::vector<bool> found(recording.speech.size());
     for (const Segment& segment : ours.segments)
         for (const Word& word : *segment.words) {
@@ -134,8 +134,8 @@ TEST_P(Vad, NoTextOutsideSpeechAndNoSpeechWithoutText) {
 // must keep all of theirs.
 TEST_P(Vad, NoRightWordIsLost) {
     const Mixed recording = mixed(GetParam());
-    const std::vector<WordSet> without = right_words(recording, heard(GetParam(), false));
-    const std::vector<WordSet> with = right_words(recording, heard(GetParam(), true));
+    const std::vector<WordSet> without = right_words(recording, transcript_of(GetParam(), false));
+    const std::vector<WordSet> with = right_words(recording, transcript_of(GetParam(), true));
     size_t found_without = 0, found_with = 0;
     for (size_t i = 0; i < without.size(); ++i) {
         const size_t kept = shared_words(without[i], with[i]).size();
