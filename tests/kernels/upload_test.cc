@@ -66,6 +66,21 @@ TEST(Upload, ManyThreadsWriteAtOnce) {
     }
 }
 
+// The current GPU of a thread that has done nothing on one is number 0, whose memory kernels of
+// another do not read.
+TEST(Upload, NewThreadsAllocateAndWriteOnTheSecondGpu) {
+    TestDevice device(kCudaF32Case, 1);
+    if (!device) GTEST_SKIP() << device.why_not();
+    const std::vector<float> ones(1000, 1.0f);
+    Tensor x;
+    std::thread([&] {
+        x = device.ctx().arena.tensor(Dtype::f32, {1, 1000});
+        device.ctx().arena.source().write(x.data, ones.data(), x.bytes());
+    }).join();
+    scale_logits(device.ctx(), x, 2, 0);
+    EXPECT_EQ(device.down(x), std::vector<float>(1000, 2.0f));
+}
+
 // An error reaches the caller, and is not the next write's.
 TEST(Upload, RefusesTheHostsMemory) {
     TestDevice device(kCudaF32Case);
