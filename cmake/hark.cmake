@@ -85,7 +85,8 @@ function(hark_plugin name)
     # The tools have hark_core too: the library keeps its own copy to itself.
     target_link_options(hark_${name} PRIVATE LINKER:--exclude-libs,ALL)
     set_target_properties(hark_${name} PROPERTIES OUTPUT_NAME hark-${name} CXX_VISIBILITY_PRESET hidden)
-    install(TARGETS hark_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${ARG_COMPONENT})
+    # Not among the system's libraries: the loader does not look for it.
+    install(TARGETS hark_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hark COMPONENT ${ARG_COMPONENT})
 endfunction()
 
 # hark_texts(FILES...): each of these files of this folder as a string literal, FILE.inc, which a

@@ -67,14 +67,6 @@ function(hark_package component name section description)
     set(CPACK_COMPONENTS_ALL ${CPACK_COMPONENTS_ALL} PARENT_SCOPE)
 endfunction()
 
-# hark_lintian(COMPONENT NAME): lintian passes over what is meant for libraries that others link.
-function(hark_lintian component name)
-    configure_file(${CMAKE_SOURCE_DIR}/packages/lintian.in ${folder}/${name}.lintian @ONLY)
-    install(FILES ${folder}/${name}.lintian DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/lintian/overrides
-        RENAME ${name} COMPONENT ${component})
-endfunction()
-
-hark_lintian(tools hark)
 set(CPACK_COMPONENTS_ALL)
 hark_package(tools hark sound "speech to text to language model, as small Unix tools
 hark writes down what is said in recordings, with Whisper, and passes the
@@ -94,7 +86,6 @@ NVIDIA's package libcublas-${cuda_dashed}. Training on several GPUs takes NVIDIA
         PACKAGE_DEPENDS "hark (= ${PROJECT_VERSION}), libc6 (>= 2.34), libgcc-s1 (>= 3.0), libstdc++6 (>= 12)"
         PACKAGE_RECOMMENDS "libcublas-${cuda_dashed}"
         PACKAGE_SUGGESTS "libnccl2")
-    hark_lintian(cuda hark-cuda)
 endif()
 hark_package(models hark-models-demo sound "speech to text to language model (toy models)
 Two small models to try hark's tools with: they understand synthetic voices

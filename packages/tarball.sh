@@ -40,10 +40,10 @@ root="$work/$name"
 for component in "${components[@]}"; do
     cmake --install "$build" --prefix "$root" --component "$component" > /dev/null
 done
-# Units of systemd have the prefix in them, and lintian reads .deb files.
-rm -rf "$root/lib/systemd" "$root/share/lintian"
-triplet=("$root"/lib/*-linux-gnu)
-[ ! -d "${triplet[0]}" ] || { mv "${triplet[0]}"/* "$root/lib" && rmdir "${triplet[0]}"; }
+# Units of systemd have the prefix in them.
+rm -rf "$root/lib/systemd"
+mv "$root"/lib/*-linux-gnu/hark/* "$root/lib"
+rmdir "$root"/lib/*-linux-gnu/hark "$root"/lib/*-linux-gnu
 mkdir -p "$root/lib" "$root/share/doc/hark/licences"
 
 # Those of glibc, and of the compiler that glibc's machine has, are the system's.

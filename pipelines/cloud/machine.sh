@@ -249,7 +249,7 @@ send_package() {
         ln -s "${root%/bin/hark}" root && rm package.tar
         for tool in hark audio-decode mel whisper-transcribe; do root/bin/$tool --version || {
             ldd root/bin/$tool | grep "not found"; exit 9; }; done
-        for library in root/lib*/libhark-cuda.so root/lib/*/libhark-cuda.so; do
+        for library in root/lib*/libhark-cuda.so root/lib*/hark/libhark-cuda.so root/lib/*/hark/libhark-cuda.so; do
             [ ! -e $library ] || ! ldd $library | grep "not found" || exit 9; done' 2>&1)"
     case $? in
         0) ;;

@@ -6,15 +6,14 @@ from cloud import Story
 
 
 class Packages(Story):
-    def package(self, *libraries):
-        """A tar file in the form of packages/tarball.sh, with these files in its lib/."""
+    def package(self, *libraries, folder="lib"):
+        """A tar file in the form of packages/tarball.sh, with these files in lib/ or, as cmake --install, lib/hark/."""
         root = self.folder / "hark-0.1.0-linux-x86_64-cuda13.0"
         root.mkdir()
         subprocess.run(["tar", "-C", root, "--strip-components=1", "-xf", os.environ["HARK_CLOUD_PACKAGE"]],
                        check=True)
-        (root / "lib").mkdir(exist_ok=True)
         for library in libraries:
-            library.rename(root / "lib" / library.name)
+            library.rename(root / folder / library.name)
         subprocess.run(["tar", "-C", self.folder, "-czf", f"{root}.tar.gz", root.name], check=True)
         return f"{root}.tar.gz"
 
@@ -60,7 +59,7 @@ class Packages(Story):
     def test_a_cuda_library_without_cublas_is_refused(self):
         self.begin(cuda="99.0")
         self.recordings("hat.wav")
-        said = self.transcribe_with(self.package(self.library("libcublasLt.so.99")[0]), status=1)
+        said = self.transcribe_with(self.package(self.library("libcublasLt.so.99")[0], folder="lib/hark"), status=1)
         self.assertIn("the package does not run there: ", said)
         self.assertIn("libcublasLt.so.99 => not found", said)
         self.expect_transcripts(0)

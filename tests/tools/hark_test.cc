@@ -303,6 +303,7 @@ TEST(HarkInstall, IsWhole) {
     const std::set<std::string> names = folder.names();
     for (const char* name : {"bin/hark",
                              "bin/whisper-transcribe",
+                             "lib/hark/libhark-av.so",
                              "libexec/hark/transcribe",
                              "libexec/hark/live",
                              "libexec/hark/ask",

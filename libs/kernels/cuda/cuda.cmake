@@ -49,4 +49,4 @@ set_target_properties(hark_cuda PROPERTIES
     CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden
     INSTALL_RPATH "$<$<NOT:$<BOOL:${HARK_PACKAGE}>>:/usr/local/cuda/lib64>")
-install(TARGETS hark_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)
+install(TARGETS hark_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hark COMPONENT cuda)
