@@ -33,12 +33,31 @@ for bill in "$out"/build/packages/doc/hark*/sbom.spdx.json; do
         fail "$bill: is no bill of materials"
 done
 
+# expect_licences TARBALL: of each library that is not hark's own or NVIDIA's NCCL, by the bill of materials.
+expect_licences() {
+    local library package
+    rm -rf "$out/unpacked" && mkdir "$out/unpacked" && tar -C "$out/unpacked" --strip-components=1 -xf "$1"
+    for library in "$out"/unpacked/lib/*; do
+        library="${library##*/}"
+        [[ "$library" != libhark-* ]] || continue
+        package="$(jq -r --arg name "$library" '.packages[] | select(.name == $name).sourceInfo' \
+            "$out/unpacked/share/doc/hark/sbom.spdx.json")"
+        [ -n "$package" ] || fail "${1##*/}: $library is not in its bill of materials"
+        [[ "$package" != "no package" ]] || package="Debian package NVIDIA,"
+        package="${package#Debian package }"
+        [ -s "$(find "$out/unpacked/share/doc/hark/licences/${package%%,*}" -type f | head -n 1)" ] ||
+            fail "${1##*/}: $library has no licence"
+    done
+    rm -rf "$out/unpacked"
+}
+
 # The limit of needs.sh is one that something here exceeds.
 ! packages/needs.sh /bin/bash > /dev/null || fail "needs.sh finds nothing in Debian 12's bash"
 echo "== .deb files in Debian 12"
 tests/roots/run.sh "$root" "$tree" "$out" -- "$tree/tests/packages/deb.sh" "$tree" "$out"
 for tarball in "$out"/*.tar.gz; do
     echo "== ${tarball##*/} in a bare Debian 12"
+    expect_licences "$tarball"
     unshare --net tests/roots/run.sh "$root" "$tree" "$out" -- "$tree/tests/packages/tarball.sh" "$tree" "$tarball"
 done
 if [ -n "$docker" ]; then

@@ -12,13 +12,7 @@ everything > /tmp/before
 apt-get install -y -qq --no-install-recommends "$out"/hark_*.deb "$out"/hark-models-demo_*.deb "$out"/hark-doc_*.deb \
     > /tmp/install.log 2>&1 || { tail -n 20 /tmp/install.log >&2 && fail "the packages cannot be installed"; }
 try_hark "$tree"
-for page in hark audio-decode hark-transcribe hark-model-get; do
-    zcat "/usr/share/man/man1/$page.1.gz" | grep '^\.TH' > /dev/null || fail "$page has no man page"
-done
-for file in bash-completion/completions/hark fish/vendor_completions.d/hark.fish zsh/site-functions/_hark \
-    doc/hark/copyright doc/hark/sbom.spdx.json doc/hark/docs/packages.md; do
-    [ -s "/usr/share/$file" ] || fail "/usr/share/$file is missing"
-done
+expect_documents /usr/share
 if ls "$out"/hark-cuda_*.deb > /dev/null 2>&1; then
     dpkg -i "$out"/hark-cuda_*.deb > /dev/null
     as_user hark --version | grep '^devices: cpu, cuda$' > /dev/null || fail "the CUDA library is not found"

@@ -11,6 +11,7 @@ runuser -u tester -- tar -C "$folder" -xf "$tarball"
 root="$(echo "$folder"/hark-*)"
 path="$root/bin:/usr/bin:/bin"
 try_hark "$tree"
+expect_documents "$root/share"
 # Nothing but glibc and the compiler's libraries is the system's.
 for file in "$root"/bin/* "$root"/lib/*.so*; do
     [ -f "$file" ] || continue

@@ -8,6 +8,18 @@ begin_user() {
 
 as_user() { runuser -u tester -- env -i HOME=/home/tester PATH="$path" LC_ALL=C.UTF-8 "$@"; }
 
+# expect_documents SHARE: man pages, completions and documents of an installation.
+expect_documents() {
+    local page file
+    for page in hark audio-decode hark-transcribe hark-model-get; do
+        zcat "$1/man/man1/$page.1.gz" | grep '^\.TH' > /dev/null || fail "$page has no man page"
+    done
+    for file in bash-completion/completions/hark fish/vendor_completions.d/hark.fish zsh/site-functions/_hark \
+        doc/hark/{copyright,sbom.spdx.json,README.md,CHANGELOG.md,docs/packages.md}; do
+        [ -s "$1/$file" ] || fail "$1/$file is missing"
+    done
+}
+
 # try_hark TREE: its version, a sample's text, another format, generated text, the models, and an error.
 try_hark() {
     local tree="$1" said
