@@ -11,6 +11,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Random moments at which a run is killed: all of them where HARK_ALL_RECORDINGS is set, as
+// tests/sanitize.sh does.
+int moments(int usual) { return std::getenv("HARK_ALL_RECORDINGS") == nullptr ? usual : 20; }
+
+// A shell's function: once all shards are done, their merge is that in one.jsonl, and a run begins
+// anew. Without it later kills would find nothing to do.
+const std::string kAnew =
+    "anew() { [ -z \"$(tail -n +2 shards/shards.tsv | while read -r name _; do "
+    "[ -e out/$name.done ] || echo $name; done)\" ] || return 0; "
+    "hark-shard merge shards out | cmp - one.jsonl || exit 9; rm -rf out; echo anew >> log; }\n";
+
+// What `log` of hark workers says is transcribed more than once, if a run has so many recordings.
+int transcribed_again(const std::string& log, int recordings) {
+    int again = -recordings;
+    const std::regex word("hark batch: ([0-9]+) transcribed|anew");
+    for (std::sregex_iterator at(log.begin(), log.end(), word), end; at != end; ++at)
+        again += (*at)[1].matched ? std::stoi((*at)[1]) : -recordings;
+    return again;
+}
+
 // A folder with `in`, of which `shards` is a plan.
 class Worker : public testing::Test {
   protected:
@@ -197,25 +217,21 @@ TEST_F(Worker, NothingIsLostOrDoneTwiceAfterKills) {
     const std::vector<std::string> samples = {"sea", "key", "road", "hat"};
     for (size_t i = 0; i < 12; ++i) copy(samples[i % 4] + ".wav", std::to_string(10 + i) + ".wav");
     plan("in", "3");
-    const ProcessResult one = shell("worker -o one && hark-shard merge shards one");
+    const ProcessResult one = shell("worker -o one && hark-shard merge shards one > one.jsonl");
     ASSERT_EQ(one.exit_code, 0) << one.err;
-    const int kills = 6;
+    const int kills = moments(6);
     const ProcessResult killed =
-        shell("RANDOM=7; for n in {1.." + std::to_string(kills) +
-              "}; do worker -o out 2>> log & first=$!; worker -o out 2>> log & second=$!\n"
+        shell(kAnew + "RANDOM=7; for n in {1.." + std::to_string(kills) +
+              "}; do anew; worker -o out 2>> log & first=$!; worker -o out 2>> log & second=$!\n"
               "sleep $((RANDOM % 3)).$((RANDOM % 10)); kill -KILL $(cut -d ' ' -f 3 "
               "out/.claims/.worker.* "
               "2> /dev/null) 2> /dev/null; wait $first $second; done 2> /dev/null\n"
               "worker -o out --until-done 2>> log && hark-shard merge shards out");
     EXPECT_EQ(killed.exit_code, 0) << text("log");
-    EXPECT_EQ(killed.out, one.out);
+    EXPECT_EQ(killed.out, text("one.jsonl"));
     // What a killed worker's batch had transcribed is not done again, except for the last one.
     const std::string log = text("log");
-    int transcribed = 0;
-    const std::regex count("hark batch: ([0-9]+) transcribed");
-    for (std::sregex_iterator at(log.begin(), log.end(), count), end; at != end; ++at)
-        transcribed += std::stoi((*at)[1]);
-    EXPECT_LE(transcribed, 12 + 2 * kills) << log;
+    EXPECT_LE(transcribed_again(log, 12), 2 * kills) << log;
     EXPECT_TRUE(fs::is_empty(path() / "out/.work")) << log;
 }
 
@@ -267,6 +283,30 @@ TEST_F(Worker, ParallelTriesOtherMachines) {
     expect_contains(again.err, "1 of 3 shards to do");
     EXPECT_EQ(shell("rm out/00002.done; PARALLEL_SSH=ssh " + command + " --beam-size 2").exit_code,
               1);
+}
+
+// The script, GNU parallel and the workers, all at once.
+TEST_F(Worker, ParallelContinuesAfterKills) {
+    if (!has_command("parallel")) GTEST_SKIP() << "GNU parallel is not installed";
+    for (const char* name : {"sea.wav", "key.wav", "road.wav", "hat.wav", "answer.wav"})
+        copy(name, name);
+    plan("in", "1");
+    const ProcessResult one = shell("worker -o one && hark-shard merge shards one > one.jsonl");
+    ASSERT_EQ(one.exit_code, 0) << one.err;
+    const int kills = moments(1);
+    const ProcessResult killed = shell(
+        kAnew +
+        "run=(\"$pipelines/parallel.sh\" --shards shards -o out --slots 2 -- --model demo -t 1)\n"
+        "RANDOM=3; for n in {1.." +
+        std::to_string(kills) +
+        "}; do anew; setsid \"${run[@]}\" > table 2>> log & leader=$!\n"
+        "sleep $((RANDOM % 3)).$((RANDOM % 10)); kill -KILL -- -$leader "
+        "$(cut -d ' ' -f 3 out/.claims/.worker.* 2> /dev/null); wait $leader; done 2> /dev/null\n"
+        "\"${run[@]}\" 2>> log && hark-shard merge shards out > merged");
+    EXPECT_EQ(killed.exit_code, 0) << text("log");
+    expect_contains(killed.out, "transcribed\t5\t5\t");
+    EXPECT_EQ(text("merged"), text("one.jsonl"));
+    EXPECT_LE(transcribed_again(text("log"), 5), 2 * kills) << text("log");
 }
 
 }  // namespace
