@@ -36,7 +36,8 @@ bool cannot_trace() {
 TEST(Network, NoToolOpensASocketButThoseForIt) {
     if (cannot_trace()) GTEST_SKIP() << "needs strace, and the right to trace";
     const TemporaryDirectory directory;
-    const std::string run = directory.path() / "run", refs = directory.path() / "refs";
+    const std::string run = directory.path() / "run", refs = directory.path() / "refs",
+                      shards = directory.path() / "shards", trace = directory.path() / "trace";
     write_text(refs, "{\"source\":\"" + kSample + "\",\"text\":\"x\"}\n");
     const std::string commands[] = {
         kPipe + "--format jsonl --word-timestamps | hark-redact -q",
@@ -49,6 +50,9 @@ TEST(Network, NoToolOpensASocketButThoseForIt) {
         "echo Hello | gpt-embed --model demo --threads 1",
         quoted(arguments_for(run, {"--steps", "1", "--warmup", "0"})),
         "hark-advise --model turbo --gpu h100 --compare",
+        "hark-doctor --device cpu || true",
+        "hark-shard plan '" + samples_dir().string() + "' -o '" + shards + "'",
+        kPipe + "--profile '" + trace + "' && hark-trace summary '" + trace + "'",
         "hark-model list",
         "hark-model verify whisper-demo",
         "hark --help"};
