@@ -27,6 +27,8 @@ TEST_F(Advise, OfAGpuThatIsNotHere) {
          {"large-v3 (auto: f16) on h100, expected: 692 TFLOP/s, 2848 GB/s, 80.0 GB; 100 tokens per",
           "memory  weights", "batch  x real time  encoder ms  step ms  500 h", "$ at 4.29/h",
           "\n32*    ", "bytes of cross-attention", "x real time  auto", "q8_0",
+          "\nstage    ms of batch 32  bound by\nencoder  5.20            arithmetic of ",
+          "\nstep     5.01            bytes of cross-attention ",
           "advice  --windows independent, for one recording alone: 32 windows at once; its words ",
           "may differ: 6.17 times as fast\n"})
         expect_contains(result.out, part);

@@ -129,6 +129,16 @@ std::string batch_text(const Report& report) {
     return table(rows);
 }
 
+// What bounds each stage of the default batch, or of the fastest if the default does not fit.
+std::string stage_text(const Analysis& analysis) {
+    const Choice shown = analysis.standard.batch > 0 ? analysis.standard : analysis.best;
+    std::vector<std::vector<std::string>> rows = {
+        {"stage", concat("ms of batch ", shown.batch), "bound by"}};
+    for (const Stage& stage : analysis.of(shown).stages)
+        rows.push_back({stage.name, figure(stage.ms), bound_text(stage.terms)});
+    return "\n" + table(rows);
+}
+
 std::string type_text(const Report& report) {
     const Analysis& analysis = report.analysis;
     if (analysis.memories.size() < 2) return "";
@@ -254,7 +264,8 @@ std::vector<Offer> compare(const Shape& shape, const Load& load, const Prices& p
 
 std::string as_text(const Report& report) {
     std::string text = heading(report) + "\n" + memory_text(report);
-    if (report.analysis.best.batch > 0) text += "\n" + batch_text(report) + type_text(report);
+    if (report.analysis.best.batch > 0)
+        text += "\n" + batch_text(report) + stage_text(report.analysis) + type_text(report);
     text += "\n" + advice_text(report) + compare_text(report);
     return report.proof ? text + "\n" + proof_text(*report.proof) : text;
 }
