@@ -1,6 +1,9 @@
 """Training on instances: checkpoints come down, and another instance continues to the same bits."""
 import os
+import random
+import shutil
 import subprocess
+import time
 
 from cloud import LAMBDA, PATIENCE, SOURCE, Story
 
@@ -32,8 +35,8 @@ class Training(Story):
                         self.folder / "whole"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return (self.folder / "whole/model.safetensors").read_bytes()
 
-    def expect_trained(self):
-        self.assertEqual((self.out / "model.safetensors").read_bytes(), self.expected())
+    def expect_trained(self, expected=None):
+        self.assertEqual((self.out / "model.safetensors").read_bytes(), expected or self.expected())
         steps = sorted(path.name for path in self.out.glob("step-*"))
         self.assertEqual(steps, [f"step-{step:08}" for step in range(500, 4001, 500)])
         lines = (self.out / "run.tsv").read_text().splitlines()
@@ -73,6 +76,29 @@ class Training(Story):
         self.assertIn("is there from before", said)
         self.expect_trained()
         self.expect_end(1)
+
+    def test_kill_at_random_moments(self):
+        self.begin()
+        self.prepare()
+        expected = self.expected()
+        chance = random.Random(int(os.environ.get("HARK_CLOUD_SEED", "1")))
+        kills = 0
+        while kills < int(os.environ.get("HARK_CLOUD_KILLS", "20")):
+            if (self.out / ".hark/lambda/trained").exists():
+                # One that was killed after its work ends what it has left running.
+                self.hark(*self.words("--type", "gpu_1x_a10"))
+                self.expect_trained(expected)
+                self.expect_end()
+                shutil.rmtree(self.out)
+            process = self.start(*self.words("--type", "gpu_1x_a10"))
+            time.sleep(chance.random() * 6)
+            if process.poll() is None:
+                process.kill()
+                kills += 1
+            process.wait()
+        self.hark(*self.words("--type", "gpu_1x_a10"))
+        self.expect_trained(expected)
+        self.expect_end()
 
     def test_another_type_is_refused(self):
         self.begin()
