@@ -33,10 +33,12 @@ for bill in "$out"/build/packages/doc/hark*/sbom.spdx.json; do
         fail "$bill: is no bill of materials"
 done
 
-# expect_licences TARBALL: of each library that is not hark's own or NVIDIA's NCCL, by the bill of materials.
-expect_licences() {
+# expect_whole TARBALL: its programs name no folder of this machine, and each library that is not hark's own is in
+# the bill of materials and has its licence.
+expect_whole() {
     local library package
     rm -rf "$out/unpacked" && mkdir "$out/unpacked" && tar -C "$out/unpacked" --strip-components=1 -xf "$1"
+    ! grep -rlF -e "$tree/" -e "$out/" "$out"/unpacked/{bin,lib} || fail "${1##*/}: names a folder of the build"
     for library in "$out"/unpacked/lib/*; do
         library="${library##*/}"
         [[ "$library" != libhark-* ]] || continue
@@ -57,7 +59,7 @@ echo "== .deb files in Debian 12"
 tests/roots/run.sh "$root" "$tree" "$out" -- "$tree/tests/packages/deb.sh" "$tree" "$out"
 for tarball in "$out"/*.tar.gz; do
     echo "== ${tarball##*/} in a bare Debian 12"
-    expect_licences "$tarball"
+    expect_whole "$tarball"
     unshare --net tests/roots/run.sh "$root" "$tree" "$out" -- "$tree/tests/packages/tarball.sh" "$tree" "$tarball"
 done
 if [ -n "$docker" ]; then

@@ -30,10 +30,11 @@ double seconds_of(const std::function<void()>& work) {
 }
 
 fs::path samples() {
-    const fs::path folder = HARK_SOURCE_SAMPLES;
+    const fs::path tree = HARK_SOURCE_TREE;  // empty in a package
     std::error_code failed;
-    require(fs::is_directory(folder, failed), "--run: no samples are installed; give --input FILE");
-    return folder;
+    require(!tree.empty() && fs::is_directory(tree / "samples", failed),
+            "--run: no samples are installed; give --input FILE");
+    return tree / "samples";
 }
 
 // The rows of the table of samples/: file, language, voice, sentence.
