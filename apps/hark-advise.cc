@@ -18,7 +18,7 @@ void run(const advice::AdviseOptions& options, Console& console) {
     options.check();
     for (const std::string& input : options.inputs) OpenFile{input};  // a wrong one fails first
     const advice::Shape shape = advice::find_shape(options.model);
-    models::AnyModel model;
+    models::ModelHandle model;
     if (options.run) model = models::open_any_model(models::find_any_model(options.model));
     const advice::Prices prices = options.price_list();
     const advice::Load load = options.load_of(shape);

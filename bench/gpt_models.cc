@@ -15,7 +15,7 @@
 #include "gpt_work.h"
 #include "harness.h"
 #include "kernels/comm/processes.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 
 namespace hark::bench {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/both.h"
+#include "core/host_device.h"
 
 namespace hark::mel_frame {
 
@@ -42,7 +42,7 @@ struct Complex {
 };
 
 template <class Real>
-HARK_BOTH void turn(Complex<Real>& x, const Root& by) {
+HARK_HOST_DEVICE void turn(Complex<Real>& x, const Root& by) {
     const Real re = x.re * by.re - x.im * by.im;
     x.im = x.re * by.im + x.im * by.re;
     x.re = re;
@@ -50,7 +50,7 @@ HARK_BOTH void turn(Complex<Real>& x, const Root& by) {
 
 // x (5) = its DFT.
 template <class Real>
-HARK_BOTH void dft5(Complex<Real>* x) {
+HARK_HOST_DEVICE void dft5(Complex<Real>* x) {
     constexpr double c1 = 0.30901699437494742, c2 = -0.80901699437494742;  // cos(2 pi k / 5)
     constexpr double s1 = 0.95105651629515357, s2 = 0.58778525229247313;   // sin
     const Complex<Real> a = {x[1].re + x[4].re, x[1].im + x[4].im};
@@ -70,7 +70,7 @@ HARK_BOTH void dft5(Complex<Real>* x) {
 
 // The DFT of x[0], x[2], x[4], x[6], in place.
 template <class Real>
-HARK_BOTH void dft4(Complex<Real>* x) {
+HARK_HOST_DEVICE void dft4(Complex<Real>* x) {
     const Complex<Real> a = {x[0].re + x[4].re, x[0].im + x[4].im};
     const Complex<Real> b = {x[0].re - x[4].re, x[0].im - x[4].im};
     const Complex<Real> c = {x[2].re + x[6].re, x[2].im + x[6].im};
@@ -83,7 +83,7 @@ HARK_BOTH void dft4(Complex<Real>* x) {
 
 // to (8) = the DFT of x (8), which is overwritten.
 template <class Real>
-HARK_BOTH void dft8(Complex<Real>* x, Complex<Real>* to) {
+HARK_HOST_DEVICE void dft8(Complex<Real>* x, Complex<Real>* to) {
     constexpr double h = 0.70710678118654752;
     dft4(x);
     dft4(x + 1);
@@ -100,7 +100,7 @@ HARK_BOTH void dft8(Complex<Real>* x, Complex<Real>* to) {
 // One butterfly of a stage that takes sequences of kLength points, kStride apart, to five times
 // shorter ones; load(i) gives point i. There are 40 of them.
 template <int kLength, int kStride, class Real, class Load>
-HARK_BOTH void stage5(int item, const Root* roots, const Load& load, Complex<Real>* to) {
+HARK_HOST_DEVICE void stage5(int item, const Root* roots, const Load& load, Complex<Real>* to) {
     constexpr int kPart = kLength / 5;
     const int p = item / kStride, q = item % kStride;
     Complex<Real> x[5];
@@ -113,7 +113,7 @@ inline constexpr int kItems5 = kPoints / 5;
 
 // One of the 25 butterflies of the last stage.
 template <class Real>
-HARK_BOTH void stage8(int item, const Complex<Real>* from, Complex<Real>* to) {
+HARK_HOST_DEVICE void stage8(int item, const Complex<Real>* from, Complex<Real>* to) {
     Complex<Real> x[8], y[8];
     for (int j = 0; j < 8; ++j) x[j] = from[item + 25 * j];
     dft8(x, y);
@@ -125,7 +125,7 @@ inline constexpr int kItems8 = kPoints / 8;
 // complex samples. The even samples' part is (z[k] + conj z[-k]) / 2, the odd ones' (z[k] - conj
 // z[-k]) / 2i.
 template <class Real>
-HARK_BOTH void power_of(int k, const Complex<Real>* z, const Root& root, Real* power) {
+HARK_HOST_DEVICE void power_of(int k, const Complex<Real>* z, const Root& root, Real* power) {
     const Complex<Real> a = z[k], b = z[(kPoints - k) % kPoints];
     const Complex<Real> even = {a.re + b.re, a.im - b.im};
     Complex<Real> odd = {a.im + b.im, b.re - a.re};
@@ -140,7 +140,7 @@ inline constexpr int kItemsPower = kPoints / 2 + 1;
 // log10 of x > 0 to about 1e-15. Bits is uint64_t, or a vector as long as Real. The
 // logarithm of a mantissa within [sqrt 1/2, sqrt 2) is 2 artanh((m - 1) / (m + 1)), as its series.
 template <class Real, class Bits>
-HARK_BOTH Real log10_of(const Real& x) {
+HARK_HOST_DEVICE Real log10_of(const Real& x) {
     constexpr uint64_t kRootHalf = 0x3fe6a09e667f3bcd, kBias = uint64_t{1023} << 52;
     constexpr uint64_t kTwo52 = 0x4330000000000000;  // the bits of 2^52: small integers are below
     constexpr double k2 = 0.86858896380650365;       // 2 / ln 10
@@ -165,7 +165,7 @@ HARK_BOTH Real log10_of(const Real& x) {
 
 // log10 of the power in filter m, at least kLeast.
 template <class Real, class Bits>
-HARK_BOTH Real log_mel_of(int m, const Tables& tables, const Real* power) {
+HARK_HOST_DEVICE Real log_mel_of(int m, const Tables& tables, const Real* power) {
     const int begin = tables.offset[m], end = tables.offset[m + 1];
     const Real* from = power + tables.begin[m];
     Real sum = {};

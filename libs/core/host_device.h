@@ -2,7 +2,7 @@
 #pragma once
 
 #ifdef __CUDACC__
-#define HARK_BOTH __host__ __device__ __forceinline__
+#define HARK_HOST_DEVICE __host__ __device__ __forceinline__
 #else
-#define HARK_BOTH inline __attribute__((always_inline))
+#define HARK_HOST_DEVICE inline __attribute__((always_inline))
 #endif

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-#include "core/both.h"
+#include "core/host_device.h"
 
 namespace hark {
 
 // Number i, from 1 on, of the generator SplitMix64 that has begun at `start`.
 // Source: Steele, Lea & Flood 2014, figure 17.
-HARK_BOTH uint64_t split_mix(uint64_t start, uint64_t i) {
+HARK_HOST_DEVICE uint64_t split_mix(uint64_t start, uint64_t i) {
     uint64_t z = start + i * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -18,7 +18,7 @@ HARK_BOTH uint64_t split_mix(uint64_t start, uint64_t i) {
 
 // In [0, 1): the number at `position` of the sequence that `seed` draws. It depends on nothing
 // else.
-HARK_BOTH double uniform_at(uint64_t seed, uint64_t position) {
+HARK_HOST_DEVICE double uniform_at(uint64_t seed, uint64_t position) {
     return static_cast<double>(split_mix(seed, position + 1) >> 11) * 0x1p-53;
 }
 

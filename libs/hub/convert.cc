@@ -55,7 +55,7 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
     const std::vector<std::string> types = written_types(format);
     require_usage(contains(types, options.type), "--type: not a type of ", format, " (got '",
                   options.type, "', expected ", joined(types), ")");
-    const AnyModel model = open_any_model(from);
+    const ModelHandle model = open_any_model(from);
     if (format == "gguf") {
         require(model.gpt != nullptr, from.string(),
                 ": a Whisper model cannot be written as GGUF; give --to ggml and a new file");

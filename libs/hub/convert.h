@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hub/any_model.h"
+#include "hub/model_handle.h"
 
 namespace hark::models {
 

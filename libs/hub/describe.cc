@@ -42,7 +42,7 @@ int64_t bytes_at_auto(const ModelTensor& tensor, const Tensor& stored, bool int8
     return bytes_at(half || all_fit_f16(stored) ? "f16" : "f32", tensor);
 }
 
-void describe_tensors(const AnyModel& model, ordered_json& out) {
+void describe_tensors(const ModelHandle& model, ordered_json& out) {
     TensorSource& source = model.tensors();
     const bool int8 = model.whisper && model.whisper->int8();
     constexpr const char* kDtypes[] = {"f32", "f16", "bf16", kInt8, kFp8};
@@ -157,7 +157,7 @@ void describe_gpt(const gpt::ModelFile& file, ordered_json& out) {
 }
 
 // Of a file without a vocabulary, why.
-void describe_tokenizer(const AnyModel& model, ordered_json& out) {
+void describe_tokenizer(const ModelHandle& model, ordered_json& out) {
     try {
         if (model.gpt) {
             out["tokenizer"]["tokens"] = model.gpt->tokenizer()->vocab_size();
@@ -284,7 +284,7 @@ std::string megabytes(uint64_t bytes) {
     return text;
 }
 
-ordered_json describe_model(const AnyModel& model) {
+ordered_json describe_model(const ModelHandle& model) {
     ordered_json out;
     out["kind"] = model.kind();
     out["format"] = model.format();
@@ -297,7 +297,8 @@ ordered_json describe_model(const AnyModel& model) {
     return out;
 }
 
-void describe_origin(const AnyModel& model, const std::filesystem::path& path, ordered_json& out) {
+void describe_origin(const ModelHandle& model, const std::filesystem::path& path,
+                     ordered_json& out) {
     const ModelRecord record = read_record(path).value_or(ModelRecord{});
     const auto add = [&](const char* key, const std::string& text) {
         if (!text.empty()) out[key] = text;
@@ -309,7 +310,7 @@ void describe_origin(const AnyModel& model, const std::filesystem::path& path, o
     add("license", says_own ? license_word(model.gpt->license()) : record.license);
 }
 
-std::string shape_of(const AnyModel& model) {
+std::string shape_of(const ModelHandle& model) {
     if (model.gpt) {
         const gpt::DecoderConfig& c = model.gpt->config();
         return concat(c.n_layer, " layers of ", c.n_embd);

@@ -10,8 +10,8 @@
 #include "core/models/models.h"
 #include "formats/tensor_source.h"
 #include "gpt/families/config.h"
-#include "hub/any_model.h"
 #include "hub/http_address.h"
+#include "hub/model_handle.h"
 #include "hub/model_record.h"
 
 namespace hark::models {
@@ -85,7 +85,7 @@ class Download {
     }
 
     void check_opens() const {
-        const AnyModel opened = open_any_model(model_in(part_));
+        const ModelHandle opened = open_any_model(model_in(part_));
         require(!model_.published || std::string(opened.kind()) == model_.published->kind, base(),
                 ": wrong kind of model (got ", opened.kind(), ", expected ",
                 model_.published ? model_.published->kind : "", ")");

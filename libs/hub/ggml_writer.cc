@@ -8,7 +8,7 @@
 #include "formats/safetensors.h"
 #include "hub/hugging_face_writer.h"
 #include "hub/tensor_list.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 #include "whisper/model/alignment_heads.h"
 #include "whisper/model/ggml_file.h"
 #include "whisper/model/openai_names.h"

@@ -19,7 +19,7 @@
 #include "gpt/families/model_folder.h"
 #include "hub/gguf_vocabulary.h"
 #include "hub/tensor_list.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 #include "kernels/runtime/parallel.h"
 
 namespace hark::models {

@@ -19,13 +19,13 @@ namespace fs = std::filesystem;
 constexpr const char* kGenerationConfig = "generation_config.json";
 constexpr const char* kPreprocessorConfig = "preprocessor_config.json";
 
-std::string stored_name(const AnyModel& model, const std::string& name) {
+std::string stored_name(const ModelHandle& model, const std::string& name) {
     if (model.whisper) return "model." + name;
     if (name == "lm_head.weight") return name;
     return gpt::family_of(model.gpt->config().family, "convert").prefix + name;
 }
 
-void write_weights(const AnyModel& model, Dtype dtype, const fs::path& path) {
+void write_weights(const ModelHandle& model, Dtype dtype, const fs::path& path) {
     const std::vector<ModelTensor> tensors = tensor_list(model);
     TensorSource& source = model.tensors();
     SafetensorsHeader header;
@@ -99,7 +99,7 @@ whisper::Tokenizer whisper_tokenizer(const whisper::ModelFile& file,
                                   : whisper::load_vocabulary(tokenizer_path, file.config().n_vocab);
 }
 
-void write_hugging_face_model(const AnyModel& model, const fs::path& from,
+void write_hugging_face_model(const ModelHandle& model, const fs::path& from,
                               const std::string& tokenizer_path, Dtype dtype,
                               const fs::path& directory) {
     const bool same = std::string(model.format()) == "Hugging Face";

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "hub/any_model.h"
+#include "hub/model_handle.h"
 
 namespace hark::models {
 
@@ -16,7 +16,7 @@ whisper::Tokenizer whisper_tokenizer(const whisper::ModelFile& file,
 // Writes model.safetensors in f32, f16 or bf16, the configuration and the tokenizer. A model in the
 // same format keeps its files, with another type in config.json; for others they are made from the
 // model. `from` is the model's path.
-void write_hugging_face_model(const AnyModel& model, const std::filesystem::path& from,
+void write_hugging_face_model(const ModelHandle& model, const std::filesystem::path& from,
                               const std::string& tokenizer_path, Dtype dtype,
                               const std::filesystem::path& directory);
 

@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "core/models/published_models.h"
-#include "hub/any_model.h"
 #include "hub/describe.h"
+#include "hub/model_handle.h"
 #include "hub/model_record.h"
 #include "hub/part_directory.h"
 
@@ -87,7 +87,7 @@ std::vector<InstalledModel> installed_and_defaults() {
 }
 
 nlohmann::ordered_json describe_installed(const InstalledModel& installed) {
-    const AnyModel model = open_any_model(installed.path);
+    const ModelHandle model = open_any_model(installed.path);
     nlohmann::ordered_json out = {
         {"name", installed.name},
         {"kind", model.kind()},

@@ -1,4 +1,4 @@
-#include "hub/any_model.h"
+#include "hub/model_handle.h"
 
 #include "core/error.h"
 #include "core/files/files.h"
@@ -29,10 +29,10 @@ std::string model_type(const fs::path& path) {
 
 }  // namespace
 
-AnyModel open_any_model(const fs::path& path) {
+ModelHandle open_any_model(const fs::path& path) {
     const std::string type = model_type(path);
     const bool is_known = !type.empty();
-    AnyModel model;
+    ModelHandle model;
     std::string not_whisper;
     if (!is_known || type == "whisper") try {
             model.whisper = whisper::open_model(path);
@@ -50,7 +50,7 @@ AnyModel open_any_model(const fs::path& path) {
     }
 }
 
-void check_tokenizer(const AnyModel& model) {
+void check_tokenizer(const ModelHandle& model) {
     if (model.whisper)
         model.whisper->tokenizer();
     else

@@ -11,7 +11,7 @@
 namespace hark::models {
 
 // Exactly one of the two is set.
-struct AnyModel {
+struct ModelHandle {
     std::unique_ptr<whisper::ModelFile> whisper;
     std::unique_ptr<gpt::ModelFile> gpt;
 
@@ -21,11 +21,11 @@ struct AnyModel {
 };
 
 // Opens the model at `path`. Throws Error with the type in its config.json, or why it is neither.
-AnyModel open_any_model(const std::filesystem::path& path);
+ModelHandle open_any_model(const std::filesystem::path& path);
 
 // Reads the model's tokenizer. Throws Error naming what of its files is missing or wrong; of a
 // format without a vocabulary it names --tokenizer.
-void check_tokenizer(const AnyModel& model);
+void check_tokenizer(const ModelHandle& model);
 
 // find_models() for a command that takes one model. Throws Error if there is one of each kind.
 std::filesystem::path find_any_model(const std::string& name);

@@ -7,7 +7,7 @@
 #include "core/finite.h"
 #include "gpt/families/tensor_spec.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 
 namespace hark::models {
 namespace {
@@ -151,7 +151,7 @@ std::vector<ModelTensor> tensor_list(const gpt::DecoderConfig& config) {
     return tensors;
 }
 
-std::vector<ModelTensor> tensor_list(const AnyModel& model) {
+std::vector<ModelTensor> tensor_list(const ModelHandle& model) {
     return model.whisper ? tensor_list(model.whisper->config()) : tensor_list(model.gpt->config());
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hub/any_model.h"
+#include "hub/model_handle.h"
 
 namespace hark::models {
 
@@ -18,7 +18,7 @@ struct ModelTensor {
 };
 
 // Returns all tensors that the model's config needs, in the order of its layers.
-std::vector<ModelTensor> tensor_list(const AnyModel& model);
+std::vector<ModelTensor> tensor_list(const ModelHandle& model);
 std::vector<ModelTensor> tensor_list(const whisper::Config& config);
 std::vector<ModelTensor> tensor_list(const gpt::DecoderConfig& config);
 

@@ -35,7 +35,7 @@ Spectrum spectrum_of(const std::string& path, int64_t n_mels) {
 
 }  // namespace
 
-TensorCheck check_tensors(const AnyModel& model) {
+TensorCheck check_tensors(const ModelHandle& model) {
     TensorCheck check;
     TensorSource& source = model.tensors();
     for (const ModelTensor& tensor : tensor_list(model)) {

@@ -8,7 +8,7 @@
 #include "core/context.h"
 #include "eval/transcripts.h"
 #include "eval/word_errors.h"
-#include "hub/any_model.h"
+#include "hub/model_handle.h"
 #include "whisper/model/model.h"
 #include "whisper/transcribe/transcribe_options.h"
 
@@ -19,7 +19,7 @@ struct TensorCheck {
     // One for each tensor that is missing, of another shape or not finite.
     std::vector<std::string> problems;
 };
-TensorCheck check_tensors(const AnyModel& model);
+TensorCheck check_tensors(const ModelHandle& model);
 
 // Returns the transcripts of recordings in their order, as whisper-transcribe makes them without
 // flags. A path is a file in any format. A recording that failed has its error.

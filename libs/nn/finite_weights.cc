@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/finite.h"
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 
 namespace hark {
 namespace {

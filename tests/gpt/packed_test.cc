@@ -9,7 +9,7 @@
 #include "gpt/families/model_file.h"
 #include "gpt/families/quantization.h"
 #include "gpt/families/tensor_spec.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 #include "support/error_of.h"
 #include "support/fnv.h"
 #include "support/golden.h"

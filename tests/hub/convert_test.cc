@@ -10,7 +10,7 @@
 #include "formats/safetensors.h"
 #include "hub/describe.h"
 #include "hub/tensor_list.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 #include "support/golden.h"
 #include "support/packed_folder.h"
 #include "support/process.h"
@@ -57,7 +57,7 @@ using Rounded = std::function<std::vector<float>(const ModelTensor&, std::vector
 
 // Every tensor of `found` is what `rounded` makes of the one of `from`.
 void expect_tensors(const fs::path& from, const fs::path& found, const Rounded& rounded) {
-    const AnyModel a = open_any_model(from), b = open_any_model(found);
+    const ModelHandle a = open_any_model(from), b = open_any_model(found);
     for (const ModelTensor& tensor : tensor_list(a)) {
         const std::vector<float> expected = rounded(tensor, values_of(a.tensors(), tensor));
         const std::vector<float> values = values_of(b.tensors(), tensor);
@@ -127,7 +127,7 @@ TEST_F(Convert, AQuantizedFolder) {
 
 TEST_F(Convert, ToGgmlAndBack) {
     const fs::path ggml = convert(test::whisper_demo(), "ggml-demo.bin", "ggml", "f32");
-    const AnyModel model = open_any_model(ggml);
+    const ModelHandle model = open_any_model(ggml);
     EXPECT_STREQ(model.format(), "ggml");
     expect_tensors(test::whisper_demo(), ggml, kSame);
     const auto original = whisper::open_model(test::whisper_demo());

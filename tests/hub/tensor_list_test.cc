@@ -100,7 +100,7 @@ TEST(TensorList, OfOfficialSizes) {
 }
 
 TEST(TensorList, ValuesAreTheStoredOnes) {
-    const AnyModel model = open_any_model(test::whisper_demo());
+    const ModelHandle model = open_any_model(test::whisper_demo());
     const SafetensorsFile file(test::whisper_demo() / "model.safetensors");
     const TensorEntry* entry = file.find("model.decoder.layers.3.fc1.weight");
     ASSERT_NE(entry, nullptr);

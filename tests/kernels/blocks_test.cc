@@ -1,4 +1,4 @@
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 
 #include <gtest/gtest.h>
 

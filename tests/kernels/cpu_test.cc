@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 #include "support/blocks.h"
 #include "support/kernels_golden.h"
 #include "support/ops.h"

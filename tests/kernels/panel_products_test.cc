@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops.h"
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 #include "support/blocks.h"
 #include "support/expect_products.h"
 #include "support/ops.h"

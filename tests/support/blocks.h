@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/half.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 #include "support/recordings.h"
 
 namespace hark::test {

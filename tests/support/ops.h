@@ -26,7 +26,7 @@
 #include "core/fp8.h"
 #include "core/half.h"
 #include "kernels/ops.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"
 #include "support/recordings.h"

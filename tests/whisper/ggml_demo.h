@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/half.h"
 #include "formats/ggml.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 #include "support/ggml_writer.h"
 #include "support/tensor_bytes.h"
 #include "whisper/model/model_file.h"

@@ -1,7 +1,7 @@
 #include "gpt/families/gguf_types.h"
 
 #include "core/error.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 
 namespace hark::gpt {
 namespace {

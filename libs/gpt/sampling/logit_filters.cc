@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "kernels/sampling/distribution.h"
-#include "kernels/sampling/filters.h"
+#include "kernels/sampling/sampling_params.h"
 
 namespace hark::gpt {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "core/cli/progress.h"
 #include "core/models/published_models.h"
-#include "hub/any_model.h"
 #include "hub/commands/commands.h"
 #include "hub/describe.h"
 #include "hub/installed.h"
+#include "hub/model_handle.h"
 
 namespace hark::models {
 namespace {

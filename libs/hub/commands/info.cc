@@ -3,10 +3,10 @@
 #include <iterator>
 
 #include "core/models/models.h"
-#include "hub/any_model.h"
 #include "hub/commands/commands.h"
 #include "hub/describe.h"
 #include "hub/installed.h"
+#include "hub/model_handle.h"
 
 namespace hark::models {
 namespace {
@@ -38,7 +38,7 @@ std::vector<InstalledModel> models_named(const std::string& given,
 }
 
 nlohmann::ordered_json described(const InstalledModel& installed) {
-    const AnyModel model = open_any_model(installed.path);
+    const ModelHandle model = open_any_model(installed.path);
     nlohmann::ordered_json description = {{"name", installed.name},
                                           {"path", installed.path.lexically_normal().string()}};
     description.update(describe_model(model));

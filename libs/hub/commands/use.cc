@@ -1,9 +1,9 @@
 #include <iostream>
 
 #include "core/models/models.h"
-#include "hub/any_model.h"
 #include "hub/commands/commands.h"
 #include "hub/installed.h"
+#include "hub/model_handle.h"
 
 namespace hark::models {
 namespace {
@@ -15,7 +15,7 @@ struct UseOptions {
 
 void run_use(const UseOptions& options, Console&) {
     for (const std::filesystem::path& path : find_models(only_model(options.names))) {
-        const AnyModel model = open_any_model(path);
+        const ModelHandle model = open_any_model(path);
         choose_model(model.kind(), path);
         std::cout << model.kind() << ": " << std::filesystem::canonical(path).string() << "\n";
     }

@@ -49,7 +49,7 @@ struct VerifyOptions {
     }
 };
 
-void verify_tensors(const AnyModel& model, const fs::path& path, Console& console) {
+void verify_tensors(const ModelHandle& model, const fs::path& path, Console& console) {
     const TensorCheck check = check_tensors(model);
     for (const std::string& problem : check.problems) console.error(problem);
     std::cout << path.string() << ": " << check.tensors << " tensors of " << check.values
@@ -57,7 +57,7 @@ void verify_tensors(const AnyModel& model, const fs::path& path, Console& consol
 }
 
 // Of a single file the vocabulary may be elsewhere.
-void verify_tokenizer(const AnyModel& model, const fs::path& path, Console& console) {
+void verify_tokenizer(const ModelHandle& model, const fs::path& path, Console& console) {
     if (!fs::is_directory(path)) return;
     try {
         check_tokenizer(model);
@@ -80,7 +80,7 @@ void run_verify(const VerifyOptions& options, Console& console) {
     options.check();
     const std::vector<std::string> recordings = options.recordings();
     const fs::path path = find_any_model(options.names[0]);
-    const AnyModel model = open_any_model(path);
+    const ModelHandle model = open_any_model(path);
     require(recordings.empty() || model.whisper, path.string(),
             ": a GPT model cannot transcribe recordings");
     std::vector<Transcript> references;  // read first: a wrong file must not cost hours of work

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 
 namespace hark {
 namespace {

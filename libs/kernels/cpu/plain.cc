@@ -5,7 +5,7 @@
 
 #include "core/half.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 
 namespace hark {
 namespace {

@@ -11,7 +11,7 @@ namespace hark {
 
 // The bf16 of an f32, both as bits: rounds up with the probability of the cut part. chance: below
 // 2^16.
-HARK_BOTH uint16_t rounded_by(uint32_t bits, uint32_t chance) {
+HARK_HOST_DEVICE uint16_t rounded_by(uint32_t bits, uint32_t chance) {
     const bool finite = (bits & 0x7f800000) != 0x7f800000;
     const uint32_t quiet = (bits & 0x007fffff) ? 0x00400000 : 0;  // no NaN becomes infinity
     return static_cast<uint16_t>((finite ? bits + chance : bits | quiet) >> 16);

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 
 namespace hark {
 namespace {

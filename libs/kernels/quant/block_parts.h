@@ -1,9 +1,9 @@
-// What the structures of quantised blocks share (block_values.h).
+// What the structures of quantised blocks share (block_types.h).
 #pragma once
 
 #include <cstdint>
 
-#include "core/both.h"
+#include "core/host_device.h"
 #ifdef __CUDACC__
 #include <cuda_fp16.h>
 #else
@@ -13,7 +13,7 @@
 namespace hark {
 
 // The f16 at two bytes, which on the CPU need not be aligned.
-HARK_BOTH float half_at(const uint8_t* bytes) {
+HARK_HOST_DEVICE float half_at(const uint8_t* bytes) {
 #ifdef __CUDA_ARCH__
     return __half2float(*reinterpret_cast<const __half*>(bytes));
 #else
@@ -42,21 +42,23 @@ struct SixteenLevels {
 
 // Single values, for a GPU's threads.
 struct ScalarLane {
-    static HARK_BOTH int bytes(const uint8_t* from) { return *from; }
-    static HARK_BOTH int signed_bytes(const uint8_t* from) { return static_cast<int8_t>(*from); }
+    static HARK_HOST_DEVICE int bytes(const uint8_t* from) { return *from; }
+    static HARK_HOST_DEVICE int signed_bytes(const uint8_t* from) {
+        return static_cast<int8_t>(*from);
+    }
     // Value j of group g of 32 values in two groups. The lower half of byte l of 16 is value l, the
     // upper half value l + 16.
-    static HARK_BOTH int four_bits(const uint8_t* from, int g, int j) {
+    static HARK_HOST_DEVICE int four_bits(const uint8_t* from, int g, int j) {
         return from[j] >> g * 4 & 15;
     }
     // Its fifth bit, times 16: bit l of 32 is that of value l.
-    static HARK_BOTH int fifth_bit(const uint8_t* from, int g, int j) {
+    static HARK_HOST_DEVICE int fifth_bit(const uint8_t* from, int g, int j) {
         const int bits = from[g * 2] | from[g * 2 + 1] << 8;
         return (bits >> j & 1) << 4;
     }
     // The number in place i of Table, a SixteenLevels.
     template <class Table>
-    static HARK_BOTH int lookup(int i) {
+    static HARK_HOST_DEVICE int lookup(int i) {
         return static_cast<int8_t>((i < 8 ? Table::kLower : Table::kUpper) >> i % 8 * 8);
     }
 };
@@ -64,7 +66,7 @@ struct ScalarLane {
 // Two bits of value j of 16, from 64 bytes: 32 bytes have 128 values, byte l those of l, l + 32,
 // ...
 template <class Lanes>
-HARK_BOTH auto two_bits(const uint8_t* bytes, int g, int j) {
+HARK_HOST_DEVICE auto two_bits(const uint8_t* bytes, int g, int j) {
     return Lanes::bytes(bytes + g / 8 * 32 + g % 2 * 16 + j) >> g / 2 % 4 * 2 & 3;
 }
 

@@ -1,10 +1,10 @@
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 
 #include <cmath>
 
 #include "core/error.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 
 namespace hark {
 namespace {

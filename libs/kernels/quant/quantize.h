@@ -1,4 +1,4 @@
-// ggml's quantised blocks: to floats and from floats. kernels/quant/block_values.h has the layouts.
+// ggml's quantised blocks: to floats and from floats. kernels/quant/block_types.h has the layouts.
 #pragma once
 
 #include <cstdint>

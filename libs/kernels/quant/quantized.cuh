@@ -1,8 +1,8 @@
-// Rows of ggml's quantised blocks on the GPU (block_values.h).
+// Rows of ggml's quantised blocks on the GPU (block_types.h).
 #pragma once
 
 #include "kernels/cuda/cuda_common.cuh"
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 
 namespace hark::cuda {
 

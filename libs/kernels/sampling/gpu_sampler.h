@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/context.h"
-#include "kernels/sampling/filters.h"
+#include "kernels/sampling/sampling_params.h"
 
 namespace hark::gpt {
 

@@ -3,19 +3,19 @@
 
 #include <cstdint>
 
-#include "core/both.h"
+#include "core/host_device.h"
 
 namespace hark::gpt {
 
-HARK_BOTH float tempered(float logit, float temperature) { return logit / temperature; }
+HARK_HOST_DEVICE float tempered(float logit, float temperature) { return logit / temperature; }
 
 // The logit of a token that has occurred before. Source: Keskar et al. 2019, section 4.1.
-HARK_BOTH float penalized(float logit, float penalty) {
+HARK_HOST_DEVICE float penalized(float logit, float penalty) {
     return logit < 0 ? logit * penalty : logit / penalty;
 }
 
 // Whether a token is at least min_p times as probable as the most probable one.
-HARK_BOTH bool is_near(float logit, float largest, double log_min_p) {
+HARK_HOST_DEVICE bool is_near(float logit, float largest, double log_min_p) {
     return logit >= largest + log_min_p;
 }
 

@@ -157,7 +157,7 @@ nlohmann::ordered_json run_json(const ProofRun& run) {
 
 }  // namespace
 
-Proof prove(Context& ctx, const models::AnyModel& model, const Analysis& analysis,
+Proof prove(Context& ctx, const models::ModelHandle& model, const Analysis& analysis,
             const std::vector<std::string>& inputs) {
     require(analysis.standard.batch > 0, "--run: the model does not fit into memory");
     Proof proof;

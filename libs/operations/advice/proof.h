@@ -7,7 +7,7 @@
 
 #include "core/context.h"
 #include "core/json/json.h"
-#include "hub/any_model.h"
+#include "hub/model_handle.h"
 #include "operations/advice/advice.h"
 
 namespace hark::advice {
@@ -31,7 +31,7 @@ struct Proof {
 // counts. Recordings are decoded and transcribed by the library, as `audio-decode | mel |
 // whisper-transcribe` would. `inputs`: recordings; or files whose lines are prompts. Empty: those
 // of samples/. Throws Error naming an input that cannot be read.
-Proof prove(Context& ctx, const models::AnyModel& model, const Analysis& analysis,
+Proof prove(Context& ctx, const models::ModelHandle& model, const Analysis& analysis,
             const std::vector<std::string>& inputs);
 
 std::string proof_text(const Proof& proof);

@@ -9,7 +9,7 @@
 #include "core/models/published_models.h"
 #include "gpt/families/gguf_types.h"
 #include "gpt/families/published_shapes.h"
-#include "hub/any_model.h"
+#include "hub/model_handle.h"
 #include "hub/tensor_list.h"
 
 namespace hark::advice {
@@ -99,7 +99,7 @@ Shape shape_of_config(const fs::path& path) {
 }
 
 Shape shape_of_files(const fs::path& path, const std::string& name) {
-    const models::AnyModel model = models::open_any_model(path);
+    const models::ModelHandle model = models::open_any_model(path);
     TensorSource& source = model.tensors();
     std::map<std::string, const models::ModelTensor*> tensors;
     const std::vector<models::ModelTensor> list = models::tensor_list(model);

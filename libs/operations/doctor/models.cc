@@ -2,8 +2,8 @@
 
 #include "core/error.h"
 #include "core/models/published_models.h"
-#include "hub/any_model.h"
 #include "hub/installed.h"
+#include "hub/model_handle.h"
 #include "hub/model_record.h"
 
 namespace hark::doctor {
@@ -75,7 +75,7 @@ ModelsReading read_models() {
     for (const InstalledModel& installed : models::installed_and_defaults()) {
         ModelReading model{installed.name, installed.path, ""};
         try {
-            const models::AnyModel opened = models::open_any_model(installed.path);
+            const models::ModelHandle opened = models::open_any_model(installed.path);
             check_sizes(installed.path);
             // A single file may have its vocabulary from elsewhere.
             if (fs::is_directory(installed.path)) models::check_tokenizer(opened);

@@ -35,7 +35,7 @@ std::string model_key(const fs::path& path) {
     return failed ? path.string() : canonical.string();
 }
 
-ModelFacts facts_of(const models::AnyModel& model, int64_t context) {
+ModelFacts facts_of(const models::ModelHandle& model, int64_t context) {
     ModelFacts facts;
     if (model.whisper) {
         facts.kind = ModelKind::audio;

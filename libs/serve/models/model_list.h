@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "hub/any_model.h"
+#include "hub/model_handle.h"
 #include "serve/models/served_model.h"
 
 namespace hark::serve {
@@ -47,7 +47,7 @@ class InstalledModels {
 
 // What is known of an open model. `context`: tokens of prompt and answer, at most; 0: as many as
 // the model has.
-ModelFacts facts_of(const models::AnyModel& model, int64_t context);
+ModelFacts facts_of(const models::ModelHandle& model, int64_t context);
 
 // The same text for each path to the model.
 std::string model_key(const std::filesystem::path& path);

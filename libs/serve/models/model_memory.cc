@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/shortest.h"
 #include "hub/tensor_list.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 
 namespace hark::serve {
 namespace {
@@ -31,7 +31,7 @@ int64_t bytes_on_disk(const fs::path& path) {
 
 }  // namespace
 
-int64_t weight_bytes(const models::AnyModel& model, const fs::path& path,
+int64_t weight_bytes(const models::ModelHandle& model, const fs::path& path,
                      const Precision& precision) {
     using enum Precision::Weights;
     const Dtype stored = model.gpt ? gpt::stored_type(*model.gpt) : model.whisper->stored_type();

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "hub/any_model.h"
+#include "hub/model_handle.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::serve {
@@ -22,7 +22,7 @@ struct ModelNeed {
 
 // The model's weights in that precision; if they stay as they are stored, and that is quantised,
 // the size of its files. Throws Error if the files cannot be read.
-int64_t weight_bytes(const models::AnyModel& model, const std::filesystem::path& path,
+int64_t weight_bytes(const models::ModelHandle& model, const std::filesystem::path& path,
                      const Precision& precision);
 
 // Divides bytes among the models' caches: equally, but none has more than it has use for, or less

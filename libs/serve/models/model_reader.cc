@@ -10,7 +10,7 @@ namespace hark::serve {
 namespace {
 
 struct OpenedFile {
-    models::AnyModel model;
+    models::ModelHandle model;
     bool is_named = false;
 };
 
@@ -69,7 +69,7 @@ TextModelOptions ModelReader::text_options(const gpt::ModelFile& file, bool is_n
 OpenedModel ModelReader::open(const std::string& path, bool is_named) const {
     const auto file =
         std::make_shared<OpenedFile>(OpenedFile{models::open_any_model(path), is_named});
-    const models::AnyModel& model = file->model;
+    const models::ModelHandle& model = file->model;
     OpenedModel opened{.facts = facts_of(model, options_.text.context), .file = file};
     if (is_named && model.gpt && !options_.text.chat_template.empty())
         opened.facts.has_chats = true;

@@ -28,10 +28,10 @@ struct BlockIQ4NL {
     static constexpr int kValues = 32, kGroup = 16, kShared = 32, kBytes = 18;
     static constexpr bool kHasMin = false;
 
-    static HARK_BOTH float scale(const uint8_t* block, int) { return half_at(block); }
-    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
+    static HARK_HOST_DEVICE float scale(const uint8_t* block, int) { return half_at(block); }
+    static HARK_HOST_DEVICE float min(const uint8_t*, int) { return 0; }
     template <class Lanes>
-    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
         return Lanes::template lookup<Iq4Levels>(Lanes::four_bits(block + 2, g, j));
     }
 
@@ -51,14 +51,14 @@ struct BlockIQ4XS {
     static constexpr int kValues = 256, kGroup = 16, kShared = 32, kBytes = 136;
     static constexpr bool kHasMin = false;
 
-    static HARK_BOTH float scale(const uint8_t* block, int g) {
+    static HARK_HOST_DEVICE float scale(const uint8_t* block, int g) {
         const int i = g / 2, low = block[4 + i / 2] >> i % 2 * 4 & 15;
         const int high = (block[2] | block[3] << 8) >> 2 * i & 3;
         return half_at(block) * static_cast<float>((low | high << 4) - 32);
     }
-    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
+    static HARK_HOST_DEVICE float min(const uint8_t*, int) { return 0; }
     template <class Lanes>
-    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
         return Lanes::template lookup<Iq4Levels>(
             Lanes::four_bits(block + 8 + g / 2 * 16, g % 2, j));
     }

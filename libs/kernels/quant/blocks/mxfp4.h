@@ -18,15 +18,15 @@ struct BlockMXFP4 {
     using Levels = SixteenLevels<kEightBytes<0, 1, 2, 3, 4, 6, 8, 12>,
                                  kEightBytes<0, -1, -2, -3, -4, -6, -8, -12>>;
 
-    static HARK_BOTH float scale(const uint8_t* block, int) {
+    static HARK_HOST_DEVICE float scale(const uint8_t* block, int) {
         const uint32_t e = block[0], bits = e < 2 ? 0x200000u << e : (e - 1) << 23;
         float value;
         memcpy(&value, &bits, sizeof value);
         return value;
     }
-    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
+    static HARK_HOST_DEVICE float min(const uint8_t*, int) { return 0; }
     template <class Lanes>
-    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
         return Lanes::template lookup<Levels>(Lanes::four_bits(block + 1, g, j));
     }
 

@@ -14,14 +14,14 @@ struct BlockQ2K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 84;
     static constexpr bool kHasMin = true;
 
-    static HARK_BOTH float scale(const uint8_t* block, int g) {
+    static HARK_HOST_DEVICE float scale(const uint8_t* block, int g) {
         return half_at(block + 80) * static_cast<float>(block[g] & 15);
     }
-    static HARK_BOTH float min(const uint8_t* block, int g) {
+    static HARK_HOST_DEVICE float min(const uint8_t* block, int g) {
         return -(half_at(block + 82) * static_cast<float>(block[g] >> 4));
     }
     template <class Lanes>
-    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
         return two_bits<Lanes>(block + 16, g, j);
     }
 

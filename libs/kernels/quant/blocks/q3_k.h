@@ -15,15 +15,15 @@ struct BlockQ3K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 110;
     static constexpr bool kHasMin = false;
 
-    static HARK_BOTH float scale(const uint8_t* block, int g) {
+    static HARK_HOST_DEVICE float scale(const uint8_t* block, int g) {
         const uint8_t* scales = block + 96;
         const int low = scales[g % 8] >> g / 8 * 4 & 15;
         const int high = scales[8 + g % 4] >> g / 4 * 2 & 3;
         return half_at(block + 108) * static_cast<float>((low | high << 4) - 32);
     }
-    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
+    static HARK_HOST_DEVICE float min(const uint8_t*, int) { return 0; }
     template <class Lanes>
-    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
         return (two_bits<Lanes>(block + 32, g, j) |
                 (Lanes::bytes(block + g % 2 * 16 + j) >> g / 2 & 1) << 2) -
                4;

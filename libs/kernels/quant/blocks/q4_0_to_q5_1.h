@@ -18,10 +18,10 @@ struct SmallBlock {
     static constexpr int kBytes = kLow + 16;
     static constexpr bool kHasMin = minimum;
 
-    static HARK_BOTH float scale(const uint8_t* block, int) { return half_at(block); }
-    static HARK_BOTH float min(const uint8_t* block, int) { return half_at(block + 2); }
+    static HARK_HOST_DEVICE float scale(const uint8_t* block, int) { return half_at(block); }
+    static HARK_HOST_DEVICE float min(const uint8_t* block, int) { return half_at(block + 2); }
     template <class Lanes>
-    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
         auto q = Lanes::four_bits(block + kLow, g, j);
         if (fifth_bit) q = q | Lanes::fifth_bit(block + kHigh, g, j);
         return q - (minimum ? 0 : fifth_bit ? 16 : 8);

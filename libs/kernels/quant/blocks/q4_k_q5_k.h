@@ -20,12 +20,12 @@ struct BlockQ45K {
     static constexpr int kBytes = kLow + 128;
     static constexpr bool kHasMin = true;
 
-    static HARK_BOTH float scale(const uint8_t* block, int g) {
+    static HARK_HOST_DEVICE float scale(const uint8_t* block, int g) {
         const uint8_t* scales = block + 4;
         const int s = g < 4 ? scales[g] & 63 : (scales[g + 4] & 15) | scales[g - 4] >> 6 << 4;
         return half_at(block) * static_cast<float>(s);
     }
-    static HARK_BOTH float min(const uint8_t* block, int g) {
+    static HARK_HOST_DEVICE float min(const uint8_t* block, int g) {
         const uint8_t* scales = block + 4;
         const int m = g < 4 ? scales[g + 4] & 63 : scales[g + 4] >> 4 | scales[g] >> 6 << 4;
         return -(half_at(block + 2) * static_cast<float>(m));
@@ -43,7 +43,7 @@ struct BlockQ45K {
     static inline float scale_unit(const uint8_t* block) { return half_at(block); }
     static inline float min_unit(const uint8_t* block) { return half_at(block + 2); }
     template <class Lanes>
-    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
         auto q = Lanes::bytes(block + kLow + g / 2 * 32 + j) >> g % 2 * 4 & 15;
         if (fifth_bit) q = q | (Lanes::bytes(block + kHigh + j) >> g & 1) << 4;
         return q;

@@ -14,10 +14,10 @@ struct BlockQ6K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 210;
     static constexpr bool kHasMin = false;
 
-    static HARK_BOTH float scale(const uint8_t* block, int g) {
+    static HARK_HOST_DEVICE float scale(const uint8_t* block, int g) {
         return half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + g]));
     }
-    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
+    static HARK_HOST_DEVICE float min(const uint8_t*, int) { return 0; }
     // The integers of all scales.
     using ScaleInteger = int8_t;
     static inline void scale_integers(const uint8_t* block, ScaleInteger* to) {
@@ -25,7 +25,7 @@ struct BlockQ6K {
     }
     static inline float scale_unit(const uint8_t* block) { return half_at(block + 208); }
     template <class Lanes>
-    static HARK_BOTH auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
         const auto low = Lanes::bytes(block + g / 8 * 64 + g % 4 * 16 + j) >> g / 4 % 2 * 4 & 15;
         return (low | two_bits<Lanes>(block + 128, g, j) << 4) - 32;
     }

@@ -14,10 +14,10 @@ struct BlockQ8_0 {
     static constexpr int kValues = 32, kGroup = 32, kShared = 32, kBytes = 34;
     static constexpr bool kHasMin = false;
 
-    static HARK_BOTH float scale(const uint8_t* block, int) { return half_at(block); }
-    static HARK_BOTH float min(const uint8_t*, int) { return 0; }
+    static HARK_HOST_DEVICE float scale(const uint8_t* block, int) { return half_at(block); }
+    static HARK_HOST_DEVICE float min(const uint8_t*, int) { return 0; }
     template <class Lanes>
-    static HARK_BOTH auto quant(const uint8_t* block, int, int j) {
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int, int j) {
         return Lanes::signed_bytes(block + 2 + j);
     }
 

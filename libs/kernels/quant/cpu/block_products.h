@@ -1,4 +1,4 @@
-// Products of quantised blocks (kernels/quant/block_values.h) in integers: the quants of a row are
+// Products of quantised blocks (kernels/quant/block_types.h) in integers: the quants of a row are
 // multiplied by 16-bit activations, exactly. Products with the same scale are added before they are
 // multiplied by it.
 #pragma once

@@ -16,7 +16,7 @@
 #include <type_traits>
 
 #include "core/tensor.h"
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 
 namespace hark {
 namespace {

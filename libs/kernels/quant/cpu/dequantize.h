@@ -1,4 +1,4 @@
-// Values of quantised blocks (kernels/quant/block_values.h), W at a time. The group is a constant,
+// Values of quantised blocks (kernels/quant/block_types.h), W at a time. The group is a constant,
 // so a layout's shifts are too.
 #pragma once
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/quant/block_values.h"
+#include "kernels/quant/block_types.h"
 #include "kernels/quant/cpu/transpose.h"
 
 namespace hark {
@@ -31,7 +31,7 @@ struct alignas(512) Rows {
     uint8_t lanes[kRowBytes / 4][kLanes * 4];
 };
 
-// Four bytes of each of 16 rows, as Block::quant() reads them (kernels/quant/block_values.h) from
+// Four bytes of each of 16 rows, as Block::quant() reads them (kernels/quant/block_types.h) from
 // the first one of Rows.
 struct RowBytes {
     I x;

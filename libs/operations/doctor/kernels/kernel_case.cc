@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/fp8.h"
 #include "core/half.h"
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::doctor {

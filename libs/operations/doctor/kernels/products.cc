@@ -1,7 +1,7 @@
 // The checks of products.
 #include <cmath>
 
-#include "kernels/quant/blocks.h"
+#include "kernels/quant/quantize.h"
 #include "operations/doctor/kernels/kernel_case.h"
 
 namespace hark::doctor {
