@@ -93,7 +93,7 @@ __device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* s
 template <class T, int Steps, int HeadTiles, int TileKeys>
 __global__ void __launch_bounds__(kThreads, 1)
     attend_kernel(FoldedArgs args, int stages, int groups, int items, bool ask, bool evict) {
-    let_next_start();
+    pdl_trigger();
     extern __shared__ __align__(16) unsigned char shared[];
     const Layout at(args.c, min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
     // Heads that only fill up a tile have weight zero and are never rescaled.
@@ -118,20 +118,20 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     __syncthreads();
     const bool copies = threadIdx.x >= kComputing, early = copies && args.kv_ready;
-    if (!early) wait_for_previous();
+    if (!early) pdl_wait();
     if (copies) {
         hopper::give_registers<40>();
         if (threadIdx.x < kComputing + 32)
             Copies<T, HeadTiles, TileKeys>(args, shared, at.pitch, groups, items)
                 .run(arrived, read, stages, evict);
-        if (early) wait_for_previous();
+        if (early) pdl_wait();
     } else {
         hopper::take_registers<232>();
         compute<T, Steps, HeadTiles, TileKeys>(args, shared, at, stages, groups, items);
     }
 #else
     __syncthreads();
-    wait_for_previous();
+    pdl_wait();
     compute<T, Steps, HeadTiles, TileKeys>(args, shared, at, stages, groups, items);
 #endif
 }
@@ -151,8 +151,8 @@ void launch(Context& ctx, const FoldedArgs& args, int stages) {
     const int threads = kComputing + (has_hopper_code(code) ? kCopying : 0);
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, layout.bytes));
-    launch_early(ctx, kernel, static_cast<unsigned>(std::min(items, multiprocessors())), threads,
-                 layout.bytes, args, stages, groups, items, ask, evict);
+    pdl_launch(ctx, kernel, static_cast<unsigned>(std::min(items, multiprocessors())), threads,
+               layout.bytes, args, stages, groups, items, ask, evict);
 }
 
 // Few rows are spread over more blocks, each with 8 of the heads. Tiles of 32 keys in 5 stages if

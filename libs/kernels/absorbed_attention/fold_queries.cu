@@ -70,7 +70,7 @@ __device__ uint32_t query_pair(const T* q, int64_t at, bool there, const float* 
 // Block (128 columns, head, 64 rows). A warp computes 32 of the columns.
 template <class T, class W>
 __global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
-    let_next_start();
+    pdl_trigger();
     __shared__ __align__(16) KeyWeights<T> shared;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const int h = blockIdx.y, c0 = blockIdx.x * kFoldColumns;
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
         for (int i = 0; i < 2; ++i)
             load_matrices<true>(b[step][i], &shared.values[step * 16 + lane / 8 % 2 * 8 + lane % 8]
                                                           [(warp * 2 + i) * 16 + lane / 16 * 8]);
-    wait_for_previous();
+    pdl_wait();
     const T* q = static_cast<const T*>(args.q) + int64_t{args.first_row} * args.c + h * kFoldedHead;
     const int end = min(args.rows, static_cast<int>(blockIdx.z + 1) * kFoldRows);
 #pragma unroll 1
@@ -137,7 +137,7 @@ void fold_queries(Context& ctx, const FoldedArgs& args) {
     const dim3 grid(static_cast<unsigned>(args.c / kFoldColumns), static_cast<unsigned>(args.heads),
                     static_cast<unsigned>(ceil_div(args.rows, kFoldRows)));
     with_small_m_types(args.type, args.kv_type, [&](auto x, auto w) {
-        launch_early(ctx, fold_kernel<decltype(x), decltype(w)>, grid, kFoldThreads, 0, args);
+        pdl_launch(ctx, fold_kernel<decltype(x), decltype(w)>, grid, kFoldThreads, 0, args);
     });
 }
 

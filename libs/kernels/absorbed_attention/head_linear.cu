@@ -18,8 +18,8 @@ template <class X, class Rows, int R>
 __global__ void __launch_bounds__(32 * kSimtWarps)
     head_kernel(HeadArgs args, X* y, const X* x, const typename Rows::Stored* __restrict__ w) {
     constexpr int V = Rows::kVector;
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int lane = threadIdx.x % 32;
     const int64_t h = blockIdx.z, t = int64_t{blockIdx.y} * R;
     const int64_t n = (int64_t{blockIdx.x} * kSimtWarps + threadIdx.x / 32) * kOutputs;
@@ -83,7 +83,7 @@ void head_linear(Context& ctx, const Columns& y, const Columns& x, const std::ve
             using Rows = decltype(reader);
             args.stride = stride;
             const auto kernel = rows == 1 ? head_kernel<X, Rows, 1> : head_kernel<X, Rows, kMany>;
-            launch_early(ctx, kernel, grid, 32 * kSimtWarps, 0, args, to, from, ws);
+            pdl_launch(ctx, kernel, grid, 32 * kSimtWarps, 0, args, to, from, ws);
         });
     });
 }

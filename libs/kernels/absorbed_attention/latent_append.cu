@@ -30,7 +30,7 @@ __device__ float2 turned_pair(const LatentArgs& args, const X* from, int i, floa
 template <class X, class To>
 __global__ void __launch_bounds__(kLatentThreads)
     latent_kernel(LatentArgs args, X* absorbed, const X* q, X* latent) {
-    let_next_start();
+    pdl_trigger();
     __shared__ float partial[kLatentThreads / 32];
     const int b = blockIdx.y, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int j = blockIdx.x, channels = args.width - 2 * args.half;
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kLatentThreads)
     const bool is_in_table = p >= 0 && block < args.blocks;
     const int64_t slot = is_in_table ? args.slot[b * args.blocks + block] : -1;
     const bool is_place = 0 <= slot && slot < args.slots;
-    wait_for_previous();
+    pdl_wait();
     if (j >= n) return;
     const int64_t t = start + j;
     const auto position = static_cast<float>(args.position[t]);
@@ -114,9 +114,9 @@ void latent_append(Context& ctx, Tensor cache, Tensor absorbed, Tensor q, Tensor
     with_float_type(q.dtype, [&](auto x_value) {
         with_float_type(quantized ? q.dtype : cache.dtype, [&](auto to_value) {
             using X = decltype(x_value);
-            launch_early(ctx, latent_kernel<X, decltype(to_value)>, grid, kLatentThreads, 0, args,
-                         static_cast<X*>(absorbed.data), static_cast<const X*>(q.data),
-                         static_cast<X*>(latent.data));
+            pdl_launch(ctx, latent_kernel<X, decltype(to_value)>, grid, kLatentThreads, 0, args,
+                       static_cast<X*>(absorbed.data), static_cast<const X*>(q.data),
+                       static_cast<X*>(latent.data));
         });
     });
     if (quantized) append_q8_0(ctx, cache, cache, {latent}, {latent}, rows);

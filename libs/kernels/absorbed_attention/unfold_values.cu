@@ -97,7 +97,7 @@ struct ValueWeights {
 // units of 32; then the warps' sums are added in order.
 template <class T, class W, int MT, int NT>
 __global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 3) unfold_kernel(FoldedArgs args) {
-    let_next_start();
+    pdl_trigger();
     constexpr int kOutputs = 16 * MT, kBlocksOfHead = kFoldedHead / kOutputs, kRows = 8 * NT;
     constexpr int kPitch = kOutputs + 4;  // the stores of a warp hit all banks
     constexpr int kAhead = MT == 1 ? kMostUnits : 1;
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(kUnfoldThreads, MT == 1 ? 1 : 3) unfold_kernel
     };
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) load(weights[i], min(begin + i, units - 1));
-    wait_for_previous();
+    pdl_wait();
 
     if constexpr (MT > 1) {  // prefetches all splits that the block adds
         const int lines = args.c / 64,
@@ -189,13 +189,13 @@ void unfold_values(Context& ctx, const FoldedArgs& args) {
         using W = decltype(w);
         const auto heads = static_cast<unsigned>(args.heads);
         if (few) {
-            launch_early(ctx, unfold_kernel<X, W, 1, 1>,
-                         dim3(heads * 4, static_cast<unsigned>(ceil_div(args.rows, 8))),
-                         kUnfoldThreads, 0, args);
+            pdl_launch(ctx, unfold_kernel<X, W, 1, 1>,
+                       dim3(heads * 4, static_cast<unsigned>(ceil_div(args.rows, 8))),
+                       kUnfoldThreads, 0, args);
         } else {
-            launch_early(ctx, unfold_kernel<X, W, 4, 1>,
-                         dim3(heads, static_cast<unsigned>(ceil_div(args.rows, 8))), kUnfoldThreads,
-                         0, args);
+            pdl_launch(ctx, unfold_kernel<X, W, 4, 1>,
+                       dim3(heads, static_cast<unsigned>(ceil_div(args.rows, 8))), kUnfoldThreads,
+                       0, args);
         }
     });
 }

@@ -178,11 +178,11 @@ __device__ void add_warps(const AttentionArgs& args, const WarpSums<D> (&warps)[
 template <class T, int D>
 __global__ void __launch_bounds__(kGroupThreads, D == 64 ? 4 : 3)
     grouped_kernel(AttentionArgs args, float* all_parts, int parts, int chunks) {
-    let_next_start();
+    pdl_trigger();
     __shared__ WarpSums<D> warps[kGroupWarps];
     const int b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
-    if (j >= n) return wait_for_previous();
+    if (j >= n) return pdl_wait();
     const int heads = args.heads / args.kv_heads, first_head = blockIdx.y * heads;
     const int first_key = args.first_key(b, n, j);
     const int first = (first_key / kSplit + blockIdx.x * chunks) * kSplit;
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(kGroupThreads, D == 64 ? 4 : 3)
     float* part = part_of(all_parts, args, parts, blockIdx.z, first_head, blockIdx.x);
     const int64_t part_stride = int64_t{parts} * (D + 2);
     if (first >= limit && parts > 1) {
-        wait_for_previous();
+        pdl_wait();
         for (int head = 0; head < heads; ++head)
             write_no_keys<kGroupThreads>(part + head * part_stride, D);
         return;
@@ -203,9 +203,9 @@ __global__ void __launch_bounds__(kGroupThreads, D == 64 ? 4 : 3)
         const int begin = max(first_key - own, 0), end = min(limit - own, kWarpKeys);
         const bool is_ready = own + end <= ready;
         WarpKeys<T, D> keys;
-        if (own == from && !is_ready) wait_for_previous();
+        if (own == from && !is_ready) pdl_wait();
         if (begin < end) keys.load(args, rows(own), begin, end);
-        if (own == from && is_ready) wait_for_previous();
+        if (own == from && is_ready) pdl_wait();
         if (begin >= end) continue;
         Words q[D / 32] = {};
         if (g < heads) load_group_query(q, args, start + j, first_head + g);
@@ -245,7 +245,7 @@ void attention_decode_grouped(Context& ctx, const AttentionArgs& args) {
     const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(args.kv_heads),
                     static_cast<unsigned>(rows));
     const auto launch = [&](auto kernel) {
-        launch_early(ctx, kernel, grid, kGroupThreads, 0, args, all, parts, chunks);
+        pdl_launch(ctx, kernel, grid, kGroupThreads, 0, args, all, parts, chunks);
     };
     if (args.cache_type == Dtype::f16)
         args.d == 64 ? launch(grouped_kernel<__half, 64>) : launch(grouped_kernel<__half, 128>);

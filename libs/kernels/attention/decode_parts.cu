@@ -8,14 +8,14 @@ namespace {
 template <int Threads>
 __global__ void __launch_bounds__(Threads)
     combine_kernel(AttentionArgs args, float* parts, int splits) {
-    let_next_start();
+    pdl_trigger();
     extern __shared__ float weights[];
     __shared__ float shared[Threads / 32];
     float* sums = weights + splits;
     const int h = blockIdx.x, b = blockIdx.y / args.max_queries, j = blockIdx.y % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int c = threadIdx.x, stride = args.d + 2;
-    wait_for_previous();
+    pdl_wait();
     if (j >= n) return;
     const float* part = part_of(parts, args, splits, blockIdx.y, h, 0);
     constexpr int kFirst = 12;  // requested at once: 1500 keys are 12 parts
@@ -60,8 +60,8 @@ void combine_parts(Context& ctx, const AttentionArgs& args, float* parts, int sp
     const dim3 grid(static_cast<unsigned>(args.heads),
                     static_cast<unsigned>(args.sequences * args.max_queries));
     const auto combine = [&](auto kernel, int threads) {
-        launch_early(ctx, kernel, grid, threads, 2 * static_cast<size_t>(splits) * sizeof(float),
-                     args, parts, splits);
+        pdl_launch(ctx, kernel, grid, threads, 2 * static_cast<size_t>(splits) * sizeof(float),
+                   args, parts, splits);
     };
     if (args.d <= 128) return combine(combine_kernel<128>, 128);
     if (args.d <= 256) return combine(combine_kernel<256>, 256);

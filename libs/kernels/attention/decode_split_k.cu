@@ -52,7 +52,7 @@ constexpr int64_t kFewBlocks = 512;
 template <class T, int G, int P, bool Few>
 __global__ void __launch_bounds__(kGroupsOf<P>* G)
     split_kernel(AttentionArgs args, float* parts, int splits) {
-    let_next_start();
+    pdl_trigger();
     static_assert(P == 1 || !Few);
     constexpr int kGroups = kGroupsOf<P>, kThreads = kGroups * G, kWarps = kThreads / 32;
     constexpr int kKeys = kSplit / kGroups;  // keys of a group
@@ -60,14 +60,14 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kPass * P];
     const int h = blockIdx.y, b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
-    if (j >= n) return wait_for_previous();
+    if (j >= n) return pdl_wait();
     const int first_key = args.first_key(b, n, j);
     const int first = (first_key / kSplit + blockIdx.x) * kSplit;
     const int begin = max(first_key - first, 0);
     const int end = max(0, min(args.visible(b, n, j) - first, kSplit));
     float* part = part_of(parts, args, splits, blockIdx.z, h, blockIdx.x);
     if (end == 0 && splits > 1) {  // same values as an empty part gets below
-        wait_for_previous();
+        pdl_wait();
         return write_no_keys<kThreads>(part, args.d);
     }
     const int group = threadIdx.x / G, channel = threadIdx.x % G * kChannels;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
         keys.load_some(loaded, 0, ready, kGroups);
         values.load_some(weighed, 0, ready, kGroups);
     }
-    wait_for_previous();
+    pdl_wait();
     if constexpr (Few) {
         keys.load_some(loaded, max(ready, 0), kSplit, kGroups);
         values.load_some(weighed, max(ready, 0), kSplit, kGroups);
@@ -221,7 +221,7 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
     with_cache_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
         const auto launch = [&](auto kernel, int threads) {
-            launch_early(ctx, kernel, grid, threads, 0, args, parts, splits);
+            pdl_launch(ctx, kernel, grid, threads, 0, args, parts, splits);
         };
         if (args.d <= 64)
             return launch(few ? split_kernel<T, 8, 1, true> : split_kernel<T, 8, 1, false>, 128);

@@ -19,13 +19,13 @@ struct Appended {
 // Block (rows, b, 0 for keys and 1 for values). A place outside the cache is not written.
 template <int V, class From, class To>
 __global__ void append_kernel(Appended args, const From* x) {
-    let_next_start();
+    pdl_trigger();
     const int b = blockIdx.y, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int64_t j = row_of_thread();
     const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
     const bool is_place = p >= 0 && block < args.blocks;
     const int64_t slot = is_place ? args.slot[b * args.blocks + block] : -1;
-    wait_for_previous();
+    pdl_wait();
     if (j >= n || slot < 0 || slot >= args.slots) return;
     const bool is_value = blockIdx.z == 1;
     const From* from =
@@ -130,8 +130,8 @@ void append_cache(Context& ctx, Tensor keys, Tensor values, Tensor x, int64_t fi
             using To = decltype(to_value);
             using From = decltype(from_value);
             const auto kernel = packs ? append_kernel<kPack, From, To> : append_kernel<1, From, To>;
-            launch_early(ctx, kernel, grid.blocks, grid.threads, 0, args,
-                         static_cast<const From*>(x.data));
+            pdl_launch(ctx, kernel, grid.blocks, grid.threads, 0, args,
+                       static_cast<const From*>(x.data));
         });
     });
 }

@@ -20,7 +20,7 @@ struct Q8Args {
 template <class X>
 __global__ void __launch_bounds__(kQ8Threads)
     append_q8_0_kernel(Q8Args args, const X* k, const X* v) {
-    let_next_start();
+    pdl_trigger();
     const int b = blockIdx.y, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int per_row = args.heads * args.d / BlockQ8_0::kValues;
     const int64_t i = int64_t{blockIdx.x} * kQ8Warps + threadIdx.x / 32;
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kQ8Threads)
     const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
     const bool is_place = p >= 0 && block < args.blocks;
     const int64_t slot = is_place ? args.slot[b * args.blocks + block] : -1;
-    wait_for_previous();
+    pdl_wait();
     if (j >= n || slot < 0 || slot >= args.slots) return;
     const bool is_value = blockIdx.z == 1;
     const int64_t c = i % per_row * BlockQ8_0::kValues, h = c / args.d;
@@ -90,7 +90,7 @@ void append_q8_0(Context& ctx, Tensor keys, Tensor values, const Columns& k, con
         const auto at = [](const Columns& columns) {
             return static_cast<const X*>(columns.rows.data) + columns.first;
         };
-        launch_early(ctx, append_q8_0_kernel<X>, grid, kQ8Threads, 0, args, at(k), at(v));
+        pdl_launch(ctx, append_q8_0_kernel<X>, grid, kQ8Threads, 0, args, at(k), at(v));
     });
 }
 

@@ -56,7 +56,7 @@ struct Handles {
     cudaStream_t stream = nullptr;
     cublasLtHandle_t lt = nullptr;
     void* workspace = nullptr;  // cuBLASLt's, kWorkspaceBytes
-    bool overlaps = false;      // launch_early's kernels may start before the previous one ends
+    bool overlaps = false;      // pdl_launch's kernels may start before the previous one ends
     std::map<PlanKey, std::unique_ptr<ProductPlan>> plans;
 
     Handles() = default;
@@ -76,22 +76,22 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
 // Programmatic dependent launch. A decoder's step is hundreds of small kernels, and usually each
 // starts when the previous one has ended and its writes are visible. From compute capability 9.0
 // the blocks of such a kernel start as soon as there is room, and wait inside. The kernel
-//   - calls let_next_start() first, so that the next kernel's blocks can start before it ends;
-//   - calls wait_for_previous() in every thread, even one with nothing to do: its own end then
+//   - calls pdl_trigger() first, so that the next kernel's blocks can start before it ends;
+//   - calls pdl_wait() in every thread, even one with nothing to do: its own end then
 //     implies the end of all kernels before it;
 //   - before that writes nothing, and reads only what uploads write (weights, norms, biases, ids,
 //     slots, lengths) and what BatchLayout::kv_ready promises: uploads and the embedding are
 //     ordered by the stream;
 //   - reads what earlier kernels write through pointers without __restrict__: the compiler might
 //     move loads of __restrict__ pointers before the wait.
-__device__ inline void let_next_start() {
+__device__ inline void pdl_trigger() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
 // Returns when the previous kernels have ended and their writes are visible.
-__device__ inline void wait_for_previous() {
+__device__ inline void pdl_wait() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
@@ -104,8 +104,8 @@ __device__ inline void prefetch(const void* from) {
 
 // Starts a kernel that follows the rules above; the kernels before and after it may be any.
 template <class... Parameters, class... Arguments>
-void launch_early(Context& ctx, void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
-                  size_t shared_bytes, Arguments&&... arguments) {
+void pdl_launch(Context& ctx, void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
+                size_t shared_bytes, Arguments&&... arguments) {
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;

@@ -12,8 +12,8 @@ struct Clamped {
 
 template <class T>
 __global__ void clamped_kernel(Clamped args, T* y, const T* gate, const T* up) {
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int64_t t = row_of_thread();
     if (t >= args.rows) return;
     for (int64_t c = threadIdx.x; c < args.n; c += blockDim.x) {
@@ -34,9 +34,9 @@ void clamped_swiglu(Context& ctx, Tensor y, const Columns& gate, const Columns& 
     with_float_type(y.dtype, [&](auto value) {
         using T = decltype(value);
         const RowGrid grid(args.rows, args.n);
-        launch_early(ctx, clamped_kernel<T>, grid.blocks, grid.threads, 0, args,
-                     static_cast<T*>(y.data), static_cast<const T*>(gate.rows.data) + gate.first,
-                     static_cast<const T*>(up.rows.data) + up.first);
+        pdl_launch(ctx, clamped_kernel<T>, grid.blocks, grid.threads, 0, args,
+                   static_cast<T*>(y.data), static_cast<const T*>(gate.rows.data) + gate.first,
+                   static_cast<const T*>(up.rows.data) + up.first);
     });
 }
 

@@ -12,8 +12,8 @@ struct Gated {
 
 template <int V, class T>
 __global__ void gated_kernel(Gated args, T* y, const T* gate, const T* up) {
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int64_t t = row_of_thread();
     if (t >= args.rows) return;
     const int64_t step = int64_t{blockDim.x} * gridDim.y * V;
@@ -85,8 +85,8 @@ void gated_activation(Context& ctx, Tensor y, const Columns& gate, const Columns
         RowGrid grid(args.rows, across);
         grid.blocks.y =
             static_cast<unsigned>(std::min(ceil_div(across, grid.threads.x), kMostGridY));
-        launch_early(ctx, packs ? gated_kernel<kPack, T> : gated_kernel<1, T>, grid.blocks,
-                     grid.threads, 0, args, static_cast<T*>(y.data), gates, ups);
+        pdl_launch(ctx, packs ? gated_kernel<kPack, T> : gated_kernel<1, T>, grid.blocks,
+                   grid.threads, 0, args, static_cast<T*>(y.data), gates, ups);
     });
 }
 

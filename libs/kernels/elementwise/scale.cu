@@ -9,16 +9,16 @@ constexpr int kScaleThreads = 256;
 template <class T>
 __global__ void __launch_bounds__(kScaleThreads)
     scaled_add_kernel(T* x, const T* y, float scale, int64_t n) {
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int64_t i = int64_t{blockIdx.x} * kScaleThreads + threadIdx.x;
     if (i < n) x[i] = from_f32<T>(fmaf(to_f32(y[i]), scale, to_f32(x[i])));
 }
 
 __global__ void __launch_bounds__(kScaleThreads)
     scale_kernel(float* x, float scale, float cap, int64_t n) {
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int64_t i = int64_t{blockIdx.x} * kScaleThreads + threadIdx.x;
     if (i < n) x[i] = cap > 0 ? cap * tanhf(x[i] * scale / cap) : x[i] * scale;
 }
@@ -33,8 +33,8 @@ void add_scaled(Context& ctx, Tensor x, Tensor y, float scale) {
     if (n == 0) return;
     with_float_type(x.dtype, [&](auto value) {
         using T = decltype(value);
-        launch_early(ctx, scaled_add_kernel<T>, blocks_of(n), kScaleThreads, 0,
-                     static_cast<T*>(x.data), static_cast<const T*>(y.data), scale, n);
+        pdl_launch(ctx, scaled_add_kernel<T>, blocks_of(n), kScaleThreads, 0,
+                   static_cast<T*>(x.data), static_cast<const T*>(y.data), scale, n);
     });
 }
 
@@ -42,8 +42,7 @@ void scale_logits(Context& ctx, Tensor x, float scale, float cap) {
     enter(ctx, {&x});
     const int64_t n = x.size();
     if (n > 0)
-        launch_early(ctx, scale_kernel, blocks_of(n), kScaleThreads, 0, x.as<float>(), scale, cap,
-                     n);
+        pdl_launch(ctx, scale_kernel, blocks_of(n), kScaleThreads, 0, x.as<float>(), scale, cap, n);
 }
 
 }  // namespace hark::cuda

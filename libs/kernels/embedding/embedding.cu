@@ -14,7 +14,7 @@ struct Embedding {
 
 template <int V, class W, class Y>
 __global__ void embedding_kernel(Embedding args, Y* __restrict__ y, const W* __restrict__ table) {
-    let_next_start();
+    pdl_trigger();
     const int64_t row = row_of_thread();
     if (row >= args.rows) return;
     const int64_t token = args.tokens[row], place = args.position[row];
@@ -37,7 +37,7 @@ __global__ void embedding_kernel(Embedding args, Y* __restrict__ y, const W* __r
 template <class Block>
 __global__ void quantized_embedding_kernel(Embedding args, __half* __restrict__ y,
                                            const uint8_t* __restrict__ table, int64_t row_bytes) {
-    let_next_start();
+    pdl_trigger();
     const int64_t row = row_of_thread();
     if (row >= args.rows) return;
     const int64_t token = args.tokens[row], place = args.position[row];
@@ -75,10 +75,10 @@ __global__ void add_positions_kernel(T* x, const float* __restrict__ positions, 
 template <int V, class X, class Y>
 __global__ void select_kernel(Y* y, const X* x, const int* rows, int64_t count, int64_t rows_of_x,
                               int64_t channels) {
-    let_next_start();
+    pdl_trigger();
     const int64_t row = row_of_thread();
     const int64_t from = row < count ? rows[row] : -1;
-    wait_for_previous();
+    pdl_wait();
     if (row >= count) return;
     const bool known = 0 <= from && from < rows_of_x;
     for (int64_t c = int64_t{threadIdx.x} * V; c < channels; c += int64_t{blockDim.x} * V)
@@ -162,9 +162,9 @@ void select_rows(Context& ctx, Tensor y, Tensor x, Tensor rows) {
             using X = decltype(x_value);
             using Y = decltype(y_value);
             const auto kernel = packs ? select_kernel<kPack, X, Y> : select_kernel<1, X, Y>;
-            launch_early(ctx, kernel, grid.blocks, grid.threads, 0, static_cast<Y*>(y.data),
-                         static_cast<const X*>(x.data), rows.as<int32_t>(), count, x.rows(),
-                         channels);
+            pdl_launch(ctx, kernel, grid.blocks, grid.threads, 0, static_cast<Y*>(y.data),
+                       static_cast<const X*>(x.data), rows.as<int32_t>(), count, x.rows(),
+                       channels);
         });
     });
 }

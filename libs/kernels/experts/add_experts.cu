@@ -10,8 +10,8 @@ template <class T>
 __global__ void __launch_bounds__(kAddThreads)
     add_experts_kernel(T* x, const T* y, const float* weights, int64_t size, int64_t channels,
                        int64_t k) {
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int64_t i = int64_t{blockIdx.x} * kAddThreads + threadIdx.x;
     if (i >= size) return;
     const int64_t t = i / channels, c = i % channels;
@@ -29,10 +29,9 @@ void add_experts(Context& ctx, Tensor x, Tensor y, Tensor weights) {
     if (size == 0) return;
     with_float_type(x.dtype, [&](auto value) {
         using T = decltype(value);
-        launch_early(ctx, add_experts_kernel<T>, static_cast<unsigned>(ceil_div(size, kAddThreads)),
-                     kAddThreads, 0, static_cast<T*>(x.data), static_cast<const T*>(y.data),
-                     static_cast<const float*>(weights.as<float>()), size, x.dim(1),
-                     weights.dim(1));
+        pdl_launch(ctx, add_experts_kernel<T>, static_cast<unsigned>(ceil_div(size, kAddThreads)),
+                   kAddThreads, 0, static_cast<T*>(x.data), static_cast<const T*>(y.data),
+                   static_cast<const float*>(weights.as<float>()), size, x.dim(1), weights.dim(1));
     });
 }
 

@@ -23,8 +23,8 @@ __global__ void __launch_bounds__(32 * kSimtWarps)
     expert_kernel(ExpertArgs args, X* y, const X* x, const typename Rows::Stored* __restrict__ w,
                   const int* chosen) {
     constexpr int V = Rows::kVector;
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int lane = threadIdx.x % 32;
     const int64_t pair = blockIdx.x;
     const int64_t n = (int64_t{blockIdx.y} * kSimtWarps + threadIdx.x / 32) * kOutputs;
@@ -84,9 +84,9 @@ void expert_linear(Context& ctx, Tensor y, Tensor x, const ExpertMatrices& w, Te
                                   static_cast<int>(w.each.size()),
                                   first.scales ? first.scales.as<float>() : nullptr,
                                   w.bias ? w.bias.as<float>() : nullptr};
-            launch_early(ctx, expert_kernel<X, decltype(rows)>, grid, 32 * kSimtWarps, 0, args,
-                         static_cast<X*>(y.data), static_cast<const X*>(x.data), ws,
-                         static_cast<const int*>(chosen.as<int32_t>()));
+            pdl_launch(ctx, expert_kernel<X, decltype(rows)>, grid, 32 * kSimtWarps, 0, args,
+                       static_cast<X*>(y.data), static_cast<const X*>(x.data), ws,
+                       static_cast<const int*>(chosen.as<int32_t>()));
         });
     });
 }

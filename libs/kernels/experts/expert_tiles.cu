@@ -28,10 +28,10 @@ __global__ void __launch_bounds__(kSortThreads)
     __shared__ int
         next[kSortThreads];  // the count of each expert's pairs, then the next one's place
     __shared__ int2 sums[kSortThreads];
-    let_next_start();
+    pdl_trigger();
     const int e = threadIdx.x;
     next[e] = 0;
-    wait_for_previous();
+    pdl_wait();
     __syncthreads();
     const auto expert_of = [&](int pair) {
         const int expert = chosen[pair];
@@ -73,8 +73,8 @@ int64_t sort_pairs(Context& ctx, ExpertTiles& tiles, int64_t pairs, int most) {
     const int64_t count = std::min(pairs, pairs / most + tiles.experts + 1);
     int* order = ctx.arena.tensor(Dtype::i32, {pairs}).as<int>();
     auto* list = static_cast<PairTile*>(ctx.arena.tensor(Dtype::i32, {count, 3}).data);
-    launch_early(ctx, sort_kernel, 1, kSortThreads, 0, order, list, tiles.chosen,
-                 static_cast<int>(pairs), tiles.experts, most, static_cast<int>(count));
+    pdl_launch(ctx, sort_kernel, 1, kSortThreads, 0, order, list, tiles.chosen,
+               static_cast<int>(pairs), tiles.experts, most, static_cast<int>(count));
     tiles.order = order;
     tiles.tiles = list;
     return count;

@@ -71,8 +71,8 @@ __device__ void keep_groups(const Routes& args, float* scores, float* of_group, 
 __global__ void __launch_bounds__(32 * kRouteWarps)
     route_kernel(Routes args, int* chosen, float* weights, const float* logits) {
     __shared__ float all_scores[kRouteWarps][kMostExperts], all_groups[kRouteWarps][kMostExperts];
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t t = int64_t{blockIdx.x} * kRouteWarps + warp;
     if (t >= args.rows) return;
@@ -121,9 +121,9 @@ void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits, c
                       by.scale,
                       by.bias ? by.bias.as<float>() : nullptr};
     if (args.rows == 0) return;
-    launch_early(ctx, route_kernel, static_cast<unsigned>(ceil_div(args.rows, kRouteWarps)),
-                 32 * kRouteWarps, 0, args, chosen.as<int32_t>(), weights.as<float>(),
-                 static_cast<const float*>(logits.as<float>()));
+    pdl_launch(ctx, route_kernel, static_cast<unsigned>(ceil_div(args.rows, kRouteWarps)),
+               32 * kRouteWarps, 0, args, chosen.as<int32_t>(), weights.as<float>(),
+               static_cast<const float*>(logits.as<float>()));
 }
 
 }  // namespace hark::cuda

@@ -31,14 +31,14 @@ __device__ inline uint32_t two_fp8(float low, float high) {
 template <class X, bool Normed>
 __global__ void __launch_bounds__(Normed ? kMostFp8Threads : kFp8Threads)
     fp8_rows_kernel(Fp8RowsArgs args, const X* x) {
-    let_next_start();
+    pdl_trigger();
     extern __shared__ __align__(16) unsigned char normed[];  // (K) of X
     __shared__ float largest_of[kMostFp8Threads / 32];
     const int k = args.packs * kFp8Pack;
     const int64_t first = int64_t{blockIdx.x} * args.packs;
     const X* row = x + first * kFp8Pack;
     const NormPack norm(args.norm_weight, args.norm_bias, Normed ? k : 0);
-    wait_for_previous();
+    pdl_wait();
     if constexpr (Normed) {  // each thread then reads what it has written
         norm_row(reinterpret_cast<X*>(normed), row, k, args.norm_eps, norm);
         row = reinterpret_cast<const X*>(normed);
@@ -92,9 +92,9 @@ Fp8Rows to_fp8_rows(Context& ctx, const Tensor& x, const Norm& norm) {
     const auto launch = [&](auto x_value) {
         using X = decltype(x_value);
         const auto kernel = normed ? fp8_rows_kernel<X, true> : fp8_rows_kernel<X, false>;
-        launch_early(ctx, kernel, static_cast<unsigned>(rows), threads,
-                     normed ? static_cast<size_t>(k) * sizeof(X) : 0, args,
-                     static_cast<const X*>(x.data));
+        pdl_launch(ctx, kernel, static_cast<unsigned>(rows), threads,
+                   normed ? static_cast<size_t>(k) * sizeof(X) : 0, args,
+                   static_cast<const X*>(x.data));
     };
     if (x.dtype == Dtype::f16) {
         launch(__half{});

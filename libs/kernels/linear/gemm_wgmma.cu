@@ -39,7 +39,7 @@ __device__ void multiply_tiles(Shared<T, S>& shared, const Product& args, int ra
         place.advance(args.steps);
         pass_turn(group);
     }
-    wait_for_previous();
+    pdl_wait();
     for (int round = 0; tiles.has_tile(); ++round) {
         int row, output;
         tiles.place(row, output);
@@ -93,7 +93,7 @@ template <class T, class Y, class S>
 __global__ void __launch_bounds__(S::kThreads, 1)
     many_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Product args) {
 #if HARK_HOPPER_CODE
-    let_next_start();
+    pdl_trigger();
     extern __shared__ unsigned char memory[];
     Shared<T, S>& shared =
         *reinterpret_cast<Shared<T, S>*>(memory + (1024 - shared_address(memory) % 1024) % 1024);
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
         if (threadIdx.x == 0) {
             copy_tiles<T, S>(shared, maps, args, rank);
         } else {
-            wait_for_previous();
+            pdl_wait();
         }
         __syncwarp();
     } else {

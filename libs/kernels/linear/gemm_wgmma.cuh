@@ -110,7 +110,7 @@ __device__ void copy_tiles(Shared<T, S>& shared, const Maps& maps, const Product
     // The first stages are empty, and weights can be read before the previous kernels end.
     const int early = args.uploaded ? min(args.steps, S::kStages) : 0;
     for (int step = 0; step < early; ++step) start_w(step, step);
-    wait_for_previous();
+    pdl_wait();
     for (int step = 0; step < early; ++step) start_x(step, step);
     place.advance(early);
     for (int step = early; tiles.has_tile(); step = 0) {

@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(32 * kSimtWarps)
     simt_kernel(SmallMArgs args, const X* x, const typename Rows::Stored* __restrict__ w,
                 int64_t stride) {
     constexpr int V = Rows::kVector;
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int lane = threadIdx.x % 32;
     const int64_t n = (int64_t{blockIdx.x} * kSimtWarps + threadIdx.x / 32) * O;
     const int64_t t = int64_t{blockIdx.y} * R;
@@ -108,7 +108,7 @@ void launch_simt(Context& ctx, const SmallMArgs& args, const X* x, const typenam
     const auto launch = [&](auto kernel, int rows, int outputs) {
         const dim3 grid(static_cast<unsigned>(ceil_div(args.n, kSimtWarps * outputs)),
                         static_cast<unsigned>(ceil_div(args.rows, rows)));
-        launch_early(ctx, kernel, grid, 32 * kSimtWarps, 0, args, x, w, stride);
+        pdl_launch(ctx, kernel, grid, 32 * kSimtWarps, 0, args, x, w, stride);
     };
     if (args.rows == 1) return launch(simt_kernel<X, Rows, 1, 1>, 1, 1);
     if (args.rows <= 4) return launch(simt_kernel<X, Rows, 4, 2>, 4, 2);

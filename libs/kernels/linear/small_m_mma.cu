@@ -93,7 +93,7 @@ enum class XFrom {
 template <class X, class W, int MT, int NT, int Ahead, XFrom From>
 __global__ void __launch_bounds__(32 * kMostSlices, From == XFrom::shared ? 2 : 1)
     sliced_kernel(SmallMArgs args, const X* x, const W* __restrict__ w) {
-    let_next_start();
+    pdl_trigger();
     using Step = LaneStep<W, MT, NT>;
     constexpr bool kNormed = From == XFrom::normed, kShared = From == XFrom::shared;
     using M = std::conditional_t<kShared, __half, X>;  // what is multiplied
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(32 * kMostSlices, From == XFrom::shared ? 2 : 
     const bool there = n < mine && n0 + n < args.n;
     const AppendPlace append_to(args, first_row < rows ? row0 + first_row : 0, n0 + n);
     const NormPack norm(args.norm_weight, args.norm_bias, kNormed ? k : 0);
-    wait_for_previous();
+    pdl_wait();
     float undo = 1;
     if constexpr (kNormed || kShared) {
         M* row = reinterpret_cast<M*>(partial + args.slices * kRows * kPitch);
@@ -274,8 +274,8 @@ void sliced_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const
         if (shared > 48 << 10)
             CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(shared)));
-        launch_early(ctx, kernel, blocks, 32 * args.slices, static_cast<size_t>(shared), args,
-                     static_cast<const X*>(x.data), static_cast<const W*>(w.data));
+        pdl_launch(ctx, kernel, blocks, 32 * args.slices, static_cast<size_t>(shared), args,
+                   static_cast<const X*>(x.data), static_cast<const W*>(w.data));
     });
 }
 

@@ -72,8 +72,8 @@ struct UnitCopy {
 template <class X, class W, class T, class Tiles>
 __global__ void __launch_bounds__(T::kThreads, 2)
     tiled_kernel(SmallMArgs args, Tiles tiles, const X* x, const W* w) {
-    let_next_start();
-    if (Tiles::kChosen) wait_for_previous();
+    pdl_trigger();
+    if (Tiles::kChosen) pdl_wait();
     const auto tile = tiles.tile(args, blockIdx.x, T::kRows);
     if (tile.rows <= 0) return;
     if (tile.weights < 0) return write_nan(args, tile);
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(T::kThreads, 2)
     float totals[MT][NT][4] = {}, sums[MT][NT][4] = {};
     for (int unit = 0; unit < T::kStages - 1; ++unit)
         if (unit < args.units) weights_copy.start(shared + unit * kStageChunks);
-    if (!Tiles::kChosen) wait_for_previous();
+    if (!Tiles::kChosen) pdl_wait();
     for (int unit = 0; unit < T::kStages - 1; ++unit) {
         if (unit < args.units)
             x_copy.start(shared + unit * kStageChunks + T::kOutputs * kWeightChunks);
@@ -209,7 +209,7 @@ void launch_tiled(Context& ctx, const SmallMArgs& args, const Tiles& tiles, int6
     const size_t shared = T::shared_bytes(sizeof(W));
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                     static_cast<int>(shared)));
-    launch_early(ctx, kernel, blocks, T::kThreads, shared, args, tiles, x, w);
+    pdl_launch(ctx, kernel, blocks, T::kThreads, shared, args, tiles, x, w);
 }
 
 }  // namespace hark::cuda

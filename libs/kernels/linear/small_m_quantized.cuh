@@ -80,9 +80,9 @@ __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
     constexpr int kRows = 8 * NT;
     // [slices][stages][kStage], [2 together][slices][rows][kPitch]
     extern __shared__ __align__(16) uint8_t memory[];
-    let_next_start();
+    pdl_trigger();
     const int slice = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    if (Tiles::kChosen) wait_for_previous();
+    if (Tiles::kChosen) pdl_wait();
     const auto tile = tiles.tile(args, blockIdx.x, kRows);
     if (tile.rows <= 0) return;
     if (tile.weights < 0) return write_nan(args, tile);
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
     };
 #pragma unroll 1
     for (int i = 0; i < division.stages; ++i) start_next(i);
-    if (!Tiles::kChosen) wait_for_previous();
+    if (!Tiles::kChosen) pdl_wait();
     const X* xs[NT];
     for (int j = 0; j < NT; ++j) xs[j] = x + int64_t{tile.from(min(8 * j + g, rows - 1))} * k;
     auto* all_sums = reinterpret_cast<float*>(memory + division.slices * division.slice_bytes);
@@ -205,8 +205,8 @@ bool launch_quantized(Context& ctx, SmallMArgs args, const Tiles& tiles, int64_t
     const int64_t wanted = ceil_div(int64_t{std::max(resident, 1)} * multiprocessors(), row_tiles);
     const dim3 blocks(static_cast<unsigned>(row_tiles),
                       static_cast<unsigned>(std::min(group_count, wanted)));
-    launch_early(ctx, kernel, blocks, threads, static_cast<size_t>(shared), args, division, tiles,
-                 x, w, stride);
+    pdl_launch(ctx, kernel, blocks, threads, static_cast<size_t>(shared), args, division, tiles, x,
+               w, stride);
     return true;
 }
 

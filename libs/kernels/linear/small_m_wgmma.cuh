@@ -182,7 +182,7 @@ __device__ void copy_units(Stage<T, S>* stages, Barriers<S>& barriers, const Sma
         };
 #pragma unroll
         for (int i = 0; i < Copy::kAhead; ++i) w_copy.load(i, begin + i, w_there(begin + i));
-        wait_for_previous();
+        pdl_wait();
         for (int first = begin; first < end; first += Copy::kAhead) {
 #pragma unroll
             for (int i = 0; i < Copy::kAhead; ++i) {
@@ -204,7 +204,7 @@ __device__ void copy_units(Stage<T, S>* stages, Barriers<S>& barriers, const Sma
         const int early = min(end - begin, S::kStages);
         for (int i = 0; i < early; ++i)
             w_copy.start(shared_address(stages + i), begin + i, there(begin + i));
-        wait_for_previous();
+        pdl_wait();
         for (int unit = begin; unit < end; ++unit, place.advance()) {
             const uint32_t stage = shared_address(stages + place.at);
             if (unit - begin >= S::kStages) {

@@ -79,7 +79,7 @@ template <class T, class W, class S, int V>
 __global__ void __launch_bounds__(S::kThreads, 1)
     batch_kernel(SmallMArgs args, const T* x, const W* w) {
 #if HARK_HOPPER_CODE
-    let_next_start();
+    pdl_trigger();
     extern __shared__ unsigned char memory[];
     __shared__ Barriers<S> barriers;
     __shared__ EpilogueParams columns[S::kOutputs];
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(S::kThreads, 1)
         copy_units<T, W, S>(stages, barriers, args, x, w, work);
     }
     __syncwarp();
-    wait_for_previous();
+    pdl_wait();
     Finish<T, S, V> finish(args, work);
     if (S::kSplit > 1) wait_for_cluster();  // the receiving block must be running
     if (multiplies) {

@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kTileThreads, 2)
                           const uint8_t* __restrict__ w, int64_t stride) {
     using Shape = ChunkShape<Block>;
     constexpr int kStrips = Shape::kColumns / kStripColumns;  // of a chunk
-    let_next_start();
+    pdl_trigger();
     extern __shared__ __align__(16) uint8_t memory[];
     auto& shared = *reinterpret_cast<TileMemory<Block, NT>*>(memory);
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kTileThreads, 2)
                            chunk * Shape::kColumns + strip % kStrips * kStripColumns);
     };
     start_weights(begin);
-    wait_for_previous();
+    pdl_wait();
     start_strip(begin, begin * kStrips);
     __pipeline_commit();
     float sums[NT][4] = {};
@@ -188,8 +188,8 @@ __global__ void __launch_bounds__(kTileThreads, 2)
 // y from the parts, added in their order. Block (outputs, row).
 __global__ void __launch_bounds__(kTileThreads)
     add_parts_kernel(SmallMArgs args, const float* parts, int splits) {
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int64_t n = int64_t{blockIdx.x} * kTileThreads + threadIdx.x;
     if (n >= args.n) return;
     const int64_t at = blockIdx.y * args.n + n;
@@ -214,11 +214,11 @@ void launch_tiles(Context& ctx, const SmallMArgs& args, const __half* x, const u
     const int64_t stride = args.k / Block::kValues * Block::kBytes;
     const dim3 grid(static_cast<unsigned>(row_tiles), static_cast<unsigned>(tiles),
                     static_cast<unsigned>(splits));
-    launch_early(ctx, kernel, grid, kTileThreads, kBytes, args, parts, x, w, stride);
+    pdl_launch(ctx, kernel, grid, kTileThreads, kBytes, args, parts, x, w, stride);
     const dim3 blocks(static_cast<unsigned>(ceil_div(args.n, kTileThreads)),
                       static_cast<unsigned>(args.rows));
-    launch_early(ctx, add_parts_kernel, blocks, kTileThreads, 0, args, parts,
-                 static_cast<int>(splits));
+    pdl_launch(ctx, add_parts_kernel, blocks, kTileThreads, 0, args, parts,
+               static_cast<int>(splits));
 }
 
 }  // namespace

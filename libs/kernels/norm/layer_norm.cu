@@ -34,18 +34,18 @@ __device__ float pack_sum(const float (&sums)[P]) {
 // One block per row, one pack per thread.
 template <class X, class Y>
 __global__ void __launch_bounds__(1024) block_norm_kernel(NormData args, Y* y, const X* x) {
-    let_next_start();
+    pdl_trigger();
     const int64_t row = int64_t{blockIdx.x} * args.channels;
     const NormPack of(args.w, args.b, args.channels);
-    wait_for_previous();
+    pdl_wait();
     norm_row(y + row, x + row, args.channels, args.eps, of);
 }
 
 // One warp per row, P packs per lane, kept in the stored type.
 template <class X, class Y, int P>
 __global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(NormData args, Y* y, const X* x) {
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     const int lane = threadIdx.x % 32;
     const int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
     if (row >= args.rows) return;
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(32 * kWarps) warp_norm_kernel(NormData args, Y
 // Rows of any width and alignment, read three times; one block per row.
 template <class X, class Y>
 __global__ void __launch_bounds__(kThreadsOfAny) any_norm_kernel(NormData args, Y* y, const X* x) {
-    let_next_start();
-    wait_for_previous();
+    pdl_trigger();
+    pdl_wait();
     __shared__ float partial[2][32];
     const X* from = x + int64_t{blockIdx.x} * args.channels;
     Y* to = y + int64_t{blockIdx.x} * args.channels;
@@ -100,18 +100,18 @@ void launch(Context& ctx, const NormData& args, Y* y, const X* x) {
     const auto rows = static_cast<unsigned>(args.rows);
     const auto warps = static_cast<unsigned>(ceil_div(args.channels, 32 * kPack));  // per row
     if (!in_packs(args.channels, {x, y, args.w, args.b}) || args.channels > kMostInBlock) {
-        return launch_early(ctx, any_norm_kernel<X, Y>, rows, kThreadsOfAny, 0, args, y, x);
+        return pdl_launch(ctx, any_norm_kernel<X, Y>, rows, kThreadsOfAny, 0, args, y, x);
     }
     if constexpr (sizeof(X) == 2) {
         if (args.rows > kFewRows && args.channels > kNarrow && args.channels <= kMostInWarp) {
             const auto kernel = warps <= 4   ? warp_norm_kernel<X, Y, 4>
                                 : warps <= 5 ? warp_norm_kernel<X, Y, 5>
                                              : warp_norm_kernel<X, Y, kMostPacks>;
-            return launch_early(ctx, kernel, static_cast<unsigned>(ceil_div(rows, kWarps)),
-                                32 * kWarps, 0, args, y, x);
+            return pdl_launch(ctx, kernel, static_cast<unsigned>(ceil_div(rows, kWarps)),
+                              32 * kWarps, 0, args, y, x);
         }
     }
-    launch_early(ctx, block_norm_kernel<X, Y>, rows, 32 * warps, 0, args, y, x);
+    pdl_launch(ctx, block_norm_kernel<X, Y>, rows, 32 * warps, 0, args, y, x);
 }
 
 }  // namespace

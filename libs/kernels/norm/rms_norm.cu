@@ -14,13 +14,13 @@ struct RmsNorm {
 // Rows of a pack per thread, whose weights are read before the wait.
 template <class X, class Y>
 __global__ void rms_norm_packs(RmsNorm args, Y* y, const X* x) {
-    let_next_start();
+    pdl_trigger();
     __shared__ float partial[32];
     const int64_t row = int64_t{blockIdx.x} * args.channels;
     const int c = threadIdx.x * kPack;
     const bool inside = c < args.channels;
     const Pack<float, kPack> w = inside ? load_pack<kPack>(args.w + c) : Pack<float, kPack>{};
-    wait_for_previous();
+    pdl_wait();
     const Pack<X, kPack> values = inside ? load_pack<kPack>(x + row + c) : Pack<X, kPack>{};
     float squares = 0;
     for (int v = 0; v < kPack; ++v)
@@ -37,10 +37,10 @@ __global__ void rms_norm_packs(RmsNorm args, Y* y, const X* x) {
 // V values at a time; V divides the channels, and rows of V values are aligned.
 template <int V, class X, class Y>
 __global__ void rms_norm_kernel(RmsNorm args, Y* y, const X* x) {
-    let_next_start();
+    pdl_trigger();
     __shared__ float partial[32];
     const int64_t row = int64_t{blockIdx.x} * args.channels;
-    wait_for_previous();
+    pdl_wait();
     float squares = 0;
     for (int c = threadIdx.x * V; c < args.channels; c += blockDim.x * V) {
         const Pack<X, V> values = load_pack<V>(x + row + c);
@@ -78,8 +78,8 @@ void rms_norm(Context& ctx, Tensor y, Tensor x, Tensor w, float eps) {
             const auto kernel = packs && wanted <= threads ? rms_norm_packs<X, Y>
                                 : packs                    ? rms_norm_kernel<kPack, X, Y>
                                                            : rms_norm_kernel<1, X, Y>;
-            launch_early(ctx, kernel, static_cast<unsigned>(rows), threads, 0, args,
-                         static_cast<Y*>(y.data), from);
+            pdl_launch(ctx, kernel, static_cast<unsigned>(rows), threads, 0, args,
+                       static_cast<Y*>(y.data), from);
         };
         if (x.dtype == Dtype::f32) return launch(static_cast<const float*>(x.as<float>()));
         if constexpr (sizeof(Y) == 2) launch(static_cast<const Y*>(x.data));

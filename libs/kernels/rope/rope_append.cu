@@ -88,7 +88,7 @@ struct Channels {
 template <int V, class X, class To>
 __global__ void __launch_bounds__(kAppendThreads)
     rope_kernel(RopeArgs args, X* q, X* k, const X* v) {
-    let_next_start();
+    pdl_trigger();
     const int b = blockIdx.z, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int j = blockIdx.x, d = args.d, half = args.half;
     const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kAppendThreads)
     const int position = j < n ? args.position[t] : 0;
     const int lane = threadIdx.x % args.lanes, items = (d - half) / V;
     const Turns<V> first(args, lane * V, position);
-    wait_for_previous();
+    pdl_wait();
     if (j >= n) return;
     const int number = blockIdx.y * (kAppendThreads / args.lanes) + threadIdx.x / args.lanes;
     const bool is_head = number < args.heads + args.kv_heads, is_query = number < args.heads;
@@ -184,8 +184,8 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
             const int64_t blocks = ceil_div((heads + kv_heads) * args.lanes, kAppendThreads);
             const dim3 grid(static_cast<unsigned>(rows.max_queries), static_cast<unsigned>(blocks),
                             static_cast<unsigned>(rows.sequences()));
-            launch_early(ctx, wide ? rope_kernel<kRopePack, X, To> : rope_kernel<1, X, To>, grid,
-                         kAppendThreads, 0, args, at(q), at(k), static_cast<const X*>(at(v)));
+            pdl_launch(ctx, wide ? rope_kernel<kRopePack, X, To> : rope_kernel<1, X, To>, grid,
+                       kAppendThreads, 0, args, at(q), at(k), static_cast<const X*>(at(v)));
         });
     });
     if (keys.dtype == Dtype::q8_0) append_q8_0(ctx, keys, values, k, v, rows);

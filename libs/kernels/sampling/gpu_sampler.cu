@@ -61,37 +61,37 @@ __device__ void find_part(const SampleCall& call) {
 }
 
 __global__ void __launch_bounds__(kPartThreads) parts_kernel(SampleCall call) {
-    cuda::let_next_start();
-    cuda::wait_for_previous();
+    cuda::pdl_trigger();
+    cuda::pdl_wait();
     find_part(call);
 }
 
 // Block (groups, row).
 __global__ void __launch_bounds__(kPartThreads) row_parts_kernel(SampleRows all) {
-    cuda::let_next_start();
-    cuda::wait_for_previous();
+    cuda::pdl_trigger();
+    cuda::pdl_wait();
     if (all.rows[blockIdx.y].slot >= 0) find_part(call_of(all, blockIdx.y));
 }
 
 __global__ void __launch_bounds__(kThreads) sample_kernel(SampleCall call) {
-    cuda::let_next_start();
-    cuda::wait_for_previous();
+    cuda::pdl_trigger();
+    cuda::pdl_wait();
     __shared__ Shared s;
     choose(call, s);
 }
 
 // Block (row).
 __global__ void __launch_bounds__(kThreads) sample_rows_kernel(SampleRows all) {
-    cuda::let_next_start();
-    cuda::wait_for_previous();
+    cuda::pdl_trigger();
+    cuda::pdl_wait();
     __shared__ Shared s;
     if (all.rows[blockIdx.x].slot >= 0) choose(call_of(all, blockIdx.x), s);
 }
 
 __global__ void take_kernel(int32_t* tokens, const int32_t* from, const int32_t* latest,
                             int64_t n) {
-    cuda::let_next_start();
-    cuda::wait_for_previous();
+    cuda::pdl_trigger();
+    cuda::pdl_wait();
     const int64_t i = int64_t{blockIdx.x} * kPartThreads + threadIdx.x;
     if (i < n) tokens[i] = from[i] >= 0 ? from[i] : latest[-1 - from[i]];
 }
@@ -111,8 +111,8 @@ void sample(Context& ctx, SampleCall call) {
     cuda::enter(ctx, {});
     check_count(call.n);
     call.group_size = static_cast<int32_t>(sample_group(call.n));
-    cuda::launch_early(ctx, parts_kernel, part_blocks(call.n), kPartThreads, 0, call);
-    cuda::launch_early(ctx, sample_kernel, 1, kThreads, 0, call);
+    cuda::pdl_launch(ctx, parts_kernel, part_blocks(call.n), kPartThreads, 0, call);
+    cuda::pdl_launch(ctx, sample_kernel, 1, kThreads, 0, call);
 }
 
 void sample_rows(Context& ctx, SampleRows rows, int64_t count) {
@@ -123,9 +123,9 @@ void sample_rows(Context& ctx, SampleRows rows, int64_t count) {
     rows.scratch_bytes = sample_scratch(rows.n);
     rows.mask_size = mask_words(rows.n);
     const auto blocks = static_cast<unsigned>(count);
-    cuda::launch_early(ctx, row_parts_kernel, dim3(part_blocks(rows.n), blocks), kPartThreads, 0,
-                       rows);
-    cuda::launch_early(ctx, sample_rows_kernel, blocks, kThreads, 0, rows);
+    cuda::pdl_launch(ctx, row_parts_kernel, dim3(part_blocks(rows.n), blocks), kPartThreads, 0,
+                     rows);
+    cuda::pdl_launch(ctx, sample_rows_kernel, blocks, kThreads, 0, rows);
 }
 
 void take_tokens(Context& ctx, int32_t* tokens, const int32_t* from, const int32_t* latest,
@@ -133,7 +133,7 @@ void take_tokens(Context& ctx, int32_t* tokens, const int32_t* from, const int32
     cuda::enter(ctx, {});
     if (n == 0) return;
     const auto blocks = static_cast<unsigned>(cuda::ceil_div(n, kPartThreads));
-    cuda::launch_early(ctx, take_kernel, blocks, kPartThreads, 0, tokens, from, latest, n);
+    cuda::pdl_launch(ctx, take_kernel, blocks, kPartThreads, 0, tokens, from, latest, n);
 }
 
 }  // namespace

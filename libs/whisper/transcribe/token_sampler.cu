@@ -125,8 +125,8 @@ __device__ int drawn(const RowConstraints& allowed, const float* logits, float b
 __global__ void __launch_bounds__(kSamplerThreads)
     sample_kernel(Candidate* best, int k, const float* all, const SampleRequest* requests,
                   SamplerConstraints constraints) {
-    cuda::let_next_start();
-    cuda::wait_for_previous();
+    cuda::pdl_trigger();
+    cuda::pdl_wait();
     __shared__ MaxSum scratch[kSamplerThreads / 32];
     __shared__ double sums[kSamplerThreads];
     const float* logits = all + int64_t{blockIdx.x} * constraints.n_vocab;
@@ -175,8 +175,8 @@ void sample(Context& ctx, Candidate* best, int64_t k, const float* logits,
             const SampleRequest* requests, int64_t n, const SamplerConstraints& constraints) {
     cuda::enter(ctx, {});
     if (n == 0) return;
-    cuda::launch_early(ctx, sample_kernel, static_cast<unsigned>(n), kSamplerThreads, 0, best,
-                       static_cast<int>(k), logits, requests, constraints);
+    cuda::pdl_launch(ctx, sample_kernel, static_cast<unsigned>(n), kSamplerThreads, 0, best,
+                     static_cast<int>(k), logits, requests, constraints);
 }
 
 }  // namespace
