@@ -132,8 +132,8 @@ void time_optimizer(Context& ctx) {
     show("training adamw", bytes_of({p, m, v, g, p, m, v}), [&](int i) {
         cuda.adamw(ctx, p, m, v, g, clip, kParameters - 100000, {.rate = 1e-3f, .step = i + 1});
     });
-    show("training round_randomly", bytes_of({p, halves}),
-         [&](int i) { cuda.round_randomly(ctx, halves, p, static_cast<uint64_t>(i)); });
+    show("training stochastic_round", bytes_of({p, halves}),
+         [&](int i) { cuda.stochastic_round(ctx, halves, p, static_cast<uint64_t>(i)); });
     show("training set_zero", bytes_of({g}), [&](int) { cuda.set_zero(ctx, g); });
 }
 

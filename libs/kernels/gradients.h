@@ -24,7 +24,8 @@ namespace hark {
 void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor residual);
 
 // h (T, N) = x (T, K) W^T + b and y (T, N) = f(h). Both are outputs. f is not none.
-void linear_activated(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tensor b, Activation f);
+void linear_activation(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tensor b,
+                       Activation f);
 
 // The origin of a product's input: x = f(h).
 struct Activated {
@@ -43,7 +44,7 @@ void set_zero(Context& ctx, Tensor x);
 
 // to (n) bf16 = x (n) f32, stochastically rounded to one of the two neighbours, so that the mean is
 // x. The same seed gives the same bits on the CPU and every GPU. Infinities and NaN are kept.
-void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed);
+void stochastic_round(Context& ctx, Tensor to, Tensor x, uint64_t seed);
 
 // Element-wise: y = f(x), and dx = dy f'(x). f is not none; dx may be dy.
 void activate(Context& ctx, Tensor y, Tensor x, Activation f);

@@ -53,7 +53,7 @@ Found computed(test::TestDevice& device, Dtype dtype, const std::string& name,
     Tensor matrices;
     if (dtype != Dtype::f32) {
         matrices = device.empty(dtype, {layout.decayed()});
-        round_randomly(ctx, matrices, parameters.slice(0, layout.decayed()), 1);
+        stochastic_round(ctx, matrices, parameters.slice(0, layout.decayed()), 1);
     }
     const Tensor gradients =
         device.up(std::vector<float>(weights.size()), Dtype::f32, {layout.size()});

@@ -79,7 +79,7 @@ struct Fixture {
         round();
     }
     void round() {
-        if (matrices) round_randomly(ctx, matrices, parameters.slice(0, layout.decayed()), 1);
+        if (matrices) stochastic_round(ctx, matrices, parameters.slice(0, layout.decayed()), 1);
     }
     ModelTensors views() const { return layout.views(parameters, matrices); }
     void compute_losses_of(Rows& rows) {

@@ -61,8 +61,8 @@ TEST_P(GradientsOnGpu, OfActivatedLinearAsOnTheCpu) {
         for (int time = 0; time < 2; ++time) {
             const Tensor y = filled_active({rows, n}, 9), h = filled_active({rows, n}, 9);
             const Tensor dh = filled_active({rows, n}, 9), dw = filled({next, n}, 0);
-            linear_activated(ctx(), y, h, up_active(x, {rows, k}), up_active(w, {n, k}), up(b, {n}),
-                             Activation::gelu_tanh);
+            linear_activation(ctx(), y, h, up_active(x, {rows, k}), up_active(w, {n, k}),
+                              up(b, {n}), Activation::gelu_tanh);
             linear_backward(ctx(), dh, dw, {}, up_active(dy, {rows, next}), y,
                             up_active(w_next, {next, n}), {h, Activation::gelu_tanh});
             const std::vector<std::vector<float>> found = {down(y), down(h), down(dh), down(dw)};
@@ -70,8 +70,8 @@ TEST_P(GradientsOnGpu, OfActivatedLinearAsOnTheCpu) {
             first = found;
             if (time == 1) continue;
             const Tensor y_there = zeros_on_cpu({rows, n}), h_there = zeros_on_cpu({rows, n});
-            linear_activated(cpu_.ctx(), y_there, h_there, on_cpu(x, {rows, k}), on_cpu(w, {n, k}),
-                             on_cpu(b, {n}), Activation::gelu_tanh);
+            linear_activation(cpu_.ctx(), y_there, h_there, on_cpu(x, {rows, k}), on_cpu(w, {n, k}),
+                              on_cpu(b, {n}), Activation::gelu_tanh);
             expect_values(h, expected(h_there), 2e-5);
             expect_values(y, expected(y_there), 2e-5 + second);
             const Tensor dh_there = zeros_on_cpu({rows, n}), dw_there = zeros_on_cpu({next, n});
@@ -230,7 +230,7 @@ TEST_P(OptimizerOnGpu, RoundsAtRandomAsTheCpuDoes) {
         const int64_t end = std::ssize(x);
         const Tensor from = on.up(x, Dtype::f32, {end}).slice(first, end);
         const Tensor to = on.empty(Dtype::bf16, {end - first});
-        round_randomly(on.ctx(), to, from, 3);
+        stochastic_round(on.ctx(), to, from, 3);
         return on.down(to);
     };
     for (const int64_t first : {0, 1}) {  // 1: at no whole 16 bytes

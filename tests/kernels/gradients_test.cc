@@ -68,8 +68,8 @@ TEST_P(Gradients, OfActivatedLinear) {
             const auto b = random(n, 3), dy = random(rows * 8, 4), next = random(8 * n, 5, 0.5);
             Tensor h = filled_active({rows, n}, 9), y = filled_active({rows, n}, 9);
             Tensor dh = filled_active({rows, n}, 9), dw = filled({8, n}, 0);
-            linear_activated(ctx(), y, h, up_active(x, {rows, k}), up_active(w, {n, k}), up(b, {n}),
-                             f);
+            linear_activation(ctx(), y, h, up_active(x, {rows, k}), up_active(w, {n, k}),
+                              up(b, {n}), f);
             linear_backward(ctx(), dh, dw, {}, up_active(dy, {rows, 8}), y, up_active(next, {8, n}),
                             {h, f});
             const Values hs =

@@ -130,7 +130,7 @@ TEST_P(Optimizer, RoundsAtRandom) {
     for (const float value : {1.001f, -2.7182818f, 1e-20f, 3.0f, 65537.0f}) {
         SCOPED_TRACE(value);
         const Tensor to = filled({kCount}, 0, Dtype::bf16);
-        round_randomly(ctx(), to, filled({kCount}, value), 5);
+        stochastic_round(ctx(), to, filled({kCount}, value), 5);
         uint32_t bits;
         std::memcpy(&bits, &value, sizeof bits);
         const float near = to_float(bf16_t{static_cast<uint16_t>(bits >> 16)});
@@ -156,7 +156,7 @@ TEST_P(Optimizer, RoundingDependsOnTheSeedAlone) {
     std::memcpy(&x[10], &low, sizeof low);
     const auto rounded = [&](const Tensor& from, uint64_t seed) {
         const Tensor to = filled({from.dim(0)}, 0, Dtype::bf16);
-        round_randomly(ctx(), to, from, seed);
+        stochastic_round(ctx(), to, from, seed);
         std::vector<float> found = down(to);
         EXPECT_TRUE(found[7] == infinity && found[8] == -infinity);
         EXPECT_TRUE(std::isnan(found[9]) && std::isnan(found[10]));
@@ -177,8 +177,8 @@ TEST_P(Optimizer, WrongShapesAreErrors) {
     Tensor b = filled({5}, 0), clip = filled({2}, 1);
     EXPECT_THROW(clip_by_norm(ctx(), filled({3}, 0), b, 1), Error);
     EXPECT_THROW(clip_by_norm(ctx(), clip, b, -1), Error);
-    EXPECT_THROW(round_randomly(ctx(), filled({4}, 0, Dtype::bf16), b, 1), Error);
-    EXPECT_THROW(round_randomly(ctx(), filled({5}, 0), b, 1), Error);
+    EXPECT_THROW(stochastic_round(ctx(), filled({4}, 0, Dtype::bf16), b, 1), Error);
+    EXPECT_THROW(stochastic_round(ctx(), filled({5}, 0), b, 1), Error);
     EXPECT_THROW(adamw(ctx(), b, b, b, b, clip, 6, {}), Error);
     EXPECT_THROW(adamw(ctx(), b, b, b, filled({4}, 0), clip, 5, {}), Error);
 }

@@ -66,7 +66,7 @@ double measured_peak_flops(Context& ctx, Dtype type) {
     });
     if (type != Dtype::f32) {
         const Tensor rounded = ctx.arena.tensor(type, {size, size});
-        round_randomly(ctx, rounded.reshaped({x.size()}), x.reshaped({x.size()}), 0);
+        stochastic_round(ctx, rounded.reshaped({x.size()}), x.reshaped({x.size()}), 0);
         x = rounded;
     }
     Tensor y = ctx.arena.tensor(type, {size, size});

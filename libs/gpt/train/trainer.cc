@@ -66,8 +66,8 @@ Trainer::Trainer(Context& ctx, ParallelMesh& mesh, const DecoderConfig& config,
 
 void Trainer::round_matrices(int64_t step) {
     if (matrices_)
-        round_randomly(ctx_, matrices_, parameters_.slice(0, layout_.decayed()),
-                       static_cast<uint64_t>(step));
+        stochastic_round(ctx_, matrices_, parameters_.slice(0, layout_.decayed()),
+                         static_cast<uint64_t>(step));
 }
 
 void Trainer::add_gradients(uint64_t first) {

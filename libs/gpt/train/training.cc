@@ -93,8 +93,8 @@ class Pass {
             linear_forward(ctx_, saved.hidden, saved.mlp_norm, w.mlp_in_weight, {}, {});
             activate_hidden(saved);
         } else {
-            linear_activated(ctx_, saved.act, saved.hidden, saved.mlp_norm, w.mlp_in_weight,
-                             w.mlp_in_bias, config_.activation);
+            linear_activation(ctx_, saved.act, saved.hidden, saved.mlp_norm, w.mlp_in_weight,
+                              w.mlp_in_bias, config_.activation);
         }
     }
 

@@ -25,10 +25,10 @@ void set_zero(Context& ctx, Tensor x) {
     std::memset(x.data, 0, x.bytes());
 }
 
-void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
-    check_tensor("round_randomly", "x", x, Dtype::f32, {-1});
-    check_tensor("round_randomly", "to", to, Dtype::bf16, {x.dim(0)});
-    if (ctx.on_cuda()) return cuda_ops().round_randomly(ctx, to, x, seed);
+void stochastic_round(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
+    check_tensor("stochastic_round", "x", x, Dtype::f32, {-1});
+    check_tensor("stochastic_round", "to", to, Dtype::bf16, {x.dim(0)});
+    if (ctx.on_cuda()) return cuda_ops().stochastic_round(ctx, to, x, seed);
     const float* from = x.as<float>();
     bf16_t* rounded = to.as<bf16_t>();
     const uint64_t start = Random(seed).next();

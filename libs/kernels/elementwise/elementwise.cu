@@ -1,4 +1,4 @@
-// set_zero, round_randomly, activate and its gradient on the GPU.
+// set_zero, stochastic_round, activate and its gradient on the GPU.
 #include "kernels/elementwise/elementwise.cuh"
 
 #include "core/random.h"
@@ -80,7 +80,7 @@ void set_zero(Context& ctx, Tensor x) {
     if (x.bytes() > 0) CUDA_CHECK(cudaMemsetAsync(x.data, 0, x.bytes(), stream_of(ctx)));
 }
 
-void round_randomly(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
+void stochastic_round(Context& ctx, Tensor to, Tensor x, uint64_t seed) {
     enter(ctx, {&to, &x});
     const Rounding rounding{static_cast<__nv_bfloat16*>(to.data), x.as<float>(),
                             Random(seed).next()};

@@ -1,4 +1,4 @@
-// Stochastic rounding to bf16: the arithmetic of round_randomly(), with the same bits on the CPU
+// Stochastic rounding to bf16: the arithmetic of stochastic_round(), with the same bits on the CPU
 // and a GPU. Values 4 i to 4 i + 3 use sixteen bits each of split_mix(start, i), the first value
 // the lowest.
 #pragma once

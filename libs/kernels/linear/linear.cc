@@ -44,7 +44,7 @@ void check_factors(const char* op, const Tensor& x, const Tensor& w) {
     check_tensor(op, "w", w, x.dtype, {-1, -1});
 }
 
-// Checks the arguments of linear_forward and linear_activated.
+// Checks the arguments of linear_forward and linear_activation.
 void check_forward(const char* op, const Tensor& y, const Tensor& x, const Tensor& w,
                    const Tensor& b) {
     check_factors(op, x, w);
@@ -100,12 +100,12 @@ void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor
     linear(ctx, y, x, {w}, {.bias = b, .residual = residual});
 }
 
-void linear_activated(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tensor b,
-                      Activation f) {
-    check_forward("linear_activated", y, x, w, b);
-    check_tensor("linear_activated", "h", h, y.dtype, {y.dim(0), y.dim(1)});
-    require(f != Activation::none, "linear_activated: expected an activation, found none");
-    if (ctx.on_cuda()) return cuda_ops().linear_activated(ctx, y, h, x, w, b, f);
+void linear_activation(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tensor b,
+                       Activation f) {
+    check_forward("linear_activation", y, x, w, b);
+    check_tensor("linear_activation", "h", h, y.dtype, {y.dim(0), y.dim(1)});
+    require(f != Activation::none, "linear_activation: expected an activation, found none");
+    if (ctx.on_cuda()) return cuda_ops().linear_activation(ctx, y, h, x, w, b, f);
     linear_forward(ctx, h, x, w, b, {});
     activate(ctx, y, h, f);
 }

@@ -30,8 +30,8 @@ void linear_forward(Context& ctx, Tensor y, Tensor x, Tensor w, Tensor b, Tensor
     forward(ctx, y, x, w, b, {.added = residual});
 }
 
-void linear_activated(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tensor b,
-                      Activation f) {
+void linear_activation(Context& ctx, Tensor y, Tensor h, Tensor x, Tensor w, Tensor b,
+                       Activation f) {
     if (fuses(y, f))
         return forward(ctx, y, x, w, b, {.gelu = Finish::Gelu::value, .gelu_input = h});
     forward(ctx, h, x, w, b, {});

@@ -205,12 +205,12 @@ void check_linear_forward(KernelCase& on) {
     on.expect(y, expected, 2);
 }
 
-void check_linear_activated(KernelCase& on) {
+void check_linear_activation(KernelCase& on) {
     constexpr int64_t kRows = 24, kN = 64, kK = 64;
     const Operand x = on.random({kRows, kK}), w = on.random({kN, kK}, of_sums(kK)),
                   bias = on.random(Dtype::f32, {kN});
     const Tensor y = on.zeros({kRows, kN}), h = on.zeros({kRows, kN});
-    linear_activated(on.ctx(), y, h, x.tensor, w.tensor, bias.tensor, Activation::gelu_tanh);
+    linear_activation(on.ctx(), y, h, x.tensor, w.tensor, bias.tensor, Activation::gelu_tanh);
     Numbers expected = product_of(x.values, w.values, kK);
     for (size_t i = 0; i < expected.size(); ++i) expected[i] += bias.values[i % kN];
     on.expect(h, expected, 2);

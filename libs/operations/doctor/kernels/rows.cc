@@ -200,12 +200,12 @@ void check_set_zero(KernelCase& on) {
 }
 
 // One of the two neighbours, and the mean of many is the value.
-void check_round_randomly(KernelCase& on) {
+void check_stochastic_round(KernelCase& on) {
     constexpr int64_t kMany = 4096;
     const double value = 1.0 + 0.25 / 128;  // a quarter of the way between two of bf16
     const Operand x = on.up(Numbers(kMany, value), Dtype::f32, {kMany});
     const Tensor to = on.zeros(Dtype::bf16, {kMany});
-    round_randomly(on.ctx(), to, x.tensor, 7);
+    stochastic_round(on.ctx(), to, x.tensor, 7);
     double sum = 0;
     Numbers apart;
     for (const double found : on.down(to)) {
