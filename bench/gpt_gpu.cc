@@ -28,24 +28,24 @@ double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
     std::vector<double> us;
     for (int i = 0; i < kCalls; ++i) us.push_back((i + 0.5) / kCalls);
     device.source().write(uniform.data, us.data(), uniform.bytes());
-    const Tensor begin = pinned.tensor(Dtype::u8, {sizeof(StepState)});
-    const StepState state;
+    const Tensor begin = pinned.tensor(Dtype::u8, {sizeof(DecodeState)});
+    const DecodeState state;
     std::memcpy(begin.data, &state, sizeof state);
-    SampleCall call;
+    SamplerArgs call;
     call.logits = logits.as<float>();
     call.uniform = static_cast<const double*>(uniform.data);
-    call.state = static_cast<StepState*>(device.tensor(Dtype::u8, {sizeof(StepState)}).data);
+    call.state = static_cast<DecodeState*>(device.tensor(Dtype::u8, {sizeof(DecodeState)}).data);
     call.ring_size = kCalls;
-    call.ring = static_cast<RingEntry*>(
-        pinned.tensor(Dtype::u8, {kCalls * int64_t{sizeof(RingEntry)}}).data);
+    call.ring = static_cast<TokenRingEntry*>(
+        pinned.tensor(Dtype::u8, {kCalls * int64_t{sizeof(TokenRingEntry)}}).data);
     call.scratch = device.tensor(Dtype::u8, {sample_scratch(n)}).data;
     call.n = static_cast<int32_t>(n);
-    call.filters = filters_of(options);
+    call.params = sampling_params_of(options);
     GraphScratch scratch(ctx);
     RecordedGraph captured(scratch);
     const auto replay = [&] {
         captured([&](Context& step) {
-            cuda_runtime().upload(step, call.state, begin.data, sizeof(StepState));
+            cuda_runtime().upload(step, call.state, begin.data, sizeof(DecodeState));
             for (int i = 0; i < kCalls; ++i) cuda_sampler().sample(step, call);
         });
     };

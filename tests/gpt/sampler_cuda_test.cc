@@ -29,31 +29,32 @@ class OnGpu {
           const SamplerOptions& options, const TokenMask& mask = {})
         : ctx_(ctx), device_(ctx.arena.source()), host_(ctx.host_arena.source()) {
         call_.n = static_cast<int32_t>(logits.size());
-        call_.filters = filters_of(options);
+        call_.params = sampling_params_of(options);
         call_.ring_size = 2;
         call_.logits = static_cast<const float*>(up(logits.data(), logits.size() * sizeof(float)));
         if (!mask.empty())
             call_.mask = static_cast<const uint64_t*>(up(mask.data(), mask.size() * 8));
-        call_.ring = static_cast<RingEntry*>(host_.tensor(Dtype::u8, {sizeof(RingEntry) * 2}).data);
+        call_.ring = static_cast<TokenRingEntry*>(
+            host_.tensor(Dtype::u8, {sizeof(TokenRingEntry) * 2}).data);
         call_.scratch = device_.tensor(Dtype::u8, {sample_scratch(std::ssize(logits))}).data;
         std::vector<uint8_t> seen(logits.size());
         for (const int32_t id : history) seen[static_cast<size_t>(id)] = 1;
         if (options.repetition_penalty != 1)
             call_.seen = static_cast<uint8_t*>(up(seen.data(), seen.size()));
-        state_ = device_.tensor(Dtype::u8, {sizeof(StepState)});
-        call_.state = static_cast<StepState*>(state_.data);
+        state_ = device_.tensor(Dtype::u8, {sizeof(DecodeState)});
+        call_.state = static_cast<DecodeState*>(state_.data);
         draws_ = device_.tensor(Dtype::u8, {sizeof(double) * 4});
         call_.uniform = static_cast<const double*>(draws_.data);
     }
     Chosen operator()(double u) {
         const double draws[4] = {0.5, 0.5, 0.5, u};
         cuda_runtime().upload(ctx_, draws_.data, draws, sizeof draws);
-        const StepState before{17, 5, 6, 3, ++serial_};
+        const DecodeState before{17, 5, 6, 3, ++serial_};
         cuda_runtime().upload(ctx_, state_.data, &before, sizeof before);
         if (call_.seen) seen_before_ = seen();
         cuda_sampler().sample(ctx_, call_);
         cuda_runtime().download(ctx_, &after_, state_.data, sizeof after_);
-        const RingEntry& entry = call_.ring[serial_ % 2];
+        const TokenRingEntry& entry = call_.ring[serial_ % 2];
         for (const uint64_t word : {entry.token, entry.logprob, entry.kept})
             EXPECT_EQ(word >> 32, serial_);
         const auto low = [](uint64_t word) { return static_cast<uint32_t>(word); };
@@ -88,9 +89,9 @@ class OnGpu {
 
     Context& ctx_;
     Arena device_, host_;
-    SampleCall call_;
+    SamplerArgs call_;
     Tensor state_, draws_;
-    StepState after_;
+    DecodeState after_;
     std::vector<uint8_t> seen_before_;
     uint32_t serial_ = 0;
 };

@@ -19,7 +19,8 @@
 namespace hark::gpt {
 namespace {
 
-static_assert(sizeof(StepState) == 20 && sizeof(RingEntry) == 24 && sizeof(Filters) == 32);
+static_assert(sizeof(DecodeState) == 20 && sizeof(TokenRingEntry) == 24 &&
+              sizeof(SamplingParams) == 32);
 
 // Steps that may be in flight after the last token taken.
 constexpr int64_t kMaxStepsInFlight = 16;
@@ -28,7 +29,7 @@ constexpr int64_t kRingSize = 2 * kMaxStepsInFlight;
 // After this time without a token the host waits for the GPU and looks once more.
 constexpr std::chrono::seconds kTokenTimeout{1};
 
-bool has_arrived(RingEntry& entry, uint32_t serial, SampledToken& sampled) {
+bool has_arrived(TokenRingEntry& entry, uint32_t serial, SampledToken& sampled) {
     const uint64_t token = std::atomic_ref(entry.token).load(std::memory_order_acquire);
     const uint64_t logprob = std::atomic_ref(entry.logprob).load(std::memory_order_acquire);
     if (token >> 32 != serial || logprob >> 32 != serial) return false;
@@ -37,7 +38,7 @@ bool has_arrived(RingEntry& entry, uint32_t serial, SampledToken& sampled) {
     return true;
 }
 
-// A field of StepState as a tensor (1) of the GPU.
+// A field of DecodeState as a tensor (1) of the GPU.
 Tensor as_tensor(const int32_t& field) {
     return Tensor(const_cast<int32_t*>(&field), Dtype::i32, {1}, Device::cuda);
 }
@@ -49,7 +50,7 @@ uint32_t advance_serial(uint32_t serial, int64_t by) {
     return serial;
 }
 
-SampledToken wait_for_choice(Context& ctx, RingEntry& entry, uint32_t serial) {
+SampledToken wait_for_choice(Context& ctx, TokenRingEntry& entry, uint32_t serial) {
     SampledToken sampled;
     const auto begin = std::chrono::steady_clock::now();
     while (!has_arrived(entry, serial, sampled)) {
@@ -62,21 +63,15 @@ SampledToken wait_for_choice(Context& ctx, RingEntry& entry, uint32_t serial) {
     return sampled;
 }
 
-Filters filters_of(const SamplerOptions& options) {
-    Filters filters;
-    filters.temperature = static_cast<float>(options.temperature);
-    filters.penalty = static_cast<float>(options.repetition_penalty);
-    filters.top_k = static_cast<int32_t>(options.top_k);
-    filters.top_p = options.top_p;
-    filters.has_min_p = options.min_p > 0;
-    if (filters.has_min_p) filters.log_min_p = std::log(options.min_p);
-    return filters;
-}
-
-const CudaSampler& cuda_sampler() {
-    static const auto* table =
-        reinterpret_cast<const CudaSampler* (*)()>(cuda_symbol("hark_cuda_gpt_sampler"))();
-    return *table;
+SamplingParams sampling_params_of(const SamplerOptions& options) {
+    SamplingParams params;
+    params.temperature = static_cast<float>(options.temperature);
+    params.penalty = static_cast<float>(options.repetition_penalty);
+    params.top_k = static_cast<int32_t>(options.top_k);
+    params.top_p = options.top_p;
+    params.has_min_p = options.min_p > 0;
+    if (params.has_min_p) params.log_min_p = std::log(options.min_p);
+    return params;
 }
 
 GpuDecodeStream::GpuDecodeStream(Context& ctx, const Model& model, int64_t vocabulary,
@@ -90,14 +85,14 @@ GpuDecodeStream::GpuDecodeStream(Context& ctx, const Model& model, int64_t vocab
     const auto bytes = [](Arena& arena, int64_t n) {
         return arena.tensor(Dtype::u8, {n}).as<uint8_t>();
     };
-    call_.filters = filters_of(options);
+    call_.params = sampling_params_of(options);
     call_.n = static_cast<int32_t>(vocabulary);
     call_.ring_size = kRingSize;
-    call_.state = reinterpret_cast<StepState*>(bytes(memory_, sizeof(StepState)));
+    call_.state = reinterpret_cast<DecodeState*>(bytes(memory_, sizeof(DecodeState)));
     call_.scratch = bytes(memory_, sample_scratch(vocabulary));
-    call_.ring =
-        reinterpret_cast<RingEntry*>(bytes(host_memory_, kRingSize * int64_t{sizeof(RingEntry)}));
-    std::fill_n(call_.ring, kRingSize, RingEntry{});
+    call_.ring = reinterpret_cast<TokenRingEntry*>(
+        bytes(host_memory_, kRingSize * int64_t{sizeof(TokenRingEntry)}));
+    std::fill_n(call_.ring, kRingSize, TokenRingEntry{});
     if (options.temperature > 0)
         call_.uniform = reinterpret_cast<const double*>(
             bytes(memory_, (sequence_.context() + 1) * int64_t{sizeof(double)}));
@@ -111,8 +106,8 @@ GpuDecodeStream::GpuDecodeStream(Context& ctx, const Model& model, int64_t vocab
 
 GpuDecodeStream::~GpuDecodeStream() { wait_for(ctx_); }
 
-SampleCall GpuDecodeStream::call(const Tensor& logits) const {
-    SampleCall call = call_;
+SamplerArgs GpuDecodeStream::call(const Tensor& logits) const {
+    SamplerArgs call = call_;
     call.logits = logits.as<float>();
     return call;
 }
@@ -127,7 +122,7 @@ void GpuDecodeStream::prepare(std::span<const int32_t> prompt, uint64_t seed, in
             "the context has room for ", sequence_.context(), " tokens, found ", prompt_, " and ",
             max_tokens, " more");
     // The stream runs these copies after the steps still in flight.
-    StepState state;
+    DecodeState state;
     state.position = static_cast<int32_t>(prompt_ - 1);
     state.length = static_cast<int32_t>(prompt_);
     state.serial = serial_;
@@ -171,7 +166,7 @@ void GpuDecodeStream::go_on(std::span<const float> logits, uint64_t seed, int64_
 // Kernels, not uploads, write a step's inputs. Its first kernel, the embedding, waits for all
 // earlier work, so its later kernels may read the inputs before they wait.
 void GpuDecodeStream::step(Context& ctx, int64_t max_keys) {
-    const StepState& state = *call_.state;
+    const DecodeState& state = *call_.state;
     // A GPU's sequence is block 0 of each group.
     const BatchLayout layout{start_, slot_, as_tensor(state.length), 1, max_keys, true};
     const std::vector<BatchLayout> rows(sequence_.cache().groups(), layout);

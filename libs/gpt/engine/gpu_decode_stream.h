@@ -8,13 +8,13 @@
 
 namespace hark::gpt {
 
-Filters filters_of(const SamplerOptions& options);
+SamplingParams sampling_params_of(const SamplerOptions& options);
 
 // The serial number of the choice that is `by` after this one's.
 uint32_t advance_serial(uint32_t serial, int64_t by = 1);
 // Waits for the choice with this serial number. Its token is below 0 if all logits were NaN. Throws
 // the GPU's error.
-SampledToken wait_for_choice(Context& ctx, RingEntry& entry, uint32_t serial);
+SampledToken wait_for_choice(Context& ctx, TokenRingEntry& entry, uint32_t serial);
 
 class GpuDecodeStream : public DecodeStream {
   public:
@@ -33,13 +33,13 @@ class GpuDecodeStream : public DecodeStream {
     void prepare(std::span<const int32_t> prompt, uint64_t seed, int64_t max_tokens);
     void launch();
     void step(Context& ctx, int64_t max_keys);
-    SampleCall call(const Tensor& logits) const;
+    SamplerArgs call(const Tensor& logits) const;
 
     Context& ctx_;
     const Model& model_;
     Sequence sequence_;
     Arena memory_, host_memory_;
-    SampleCall call_;  // without the logits
+    SamplerArgs call_;  // without the logits
     Tensor start_, slot_;
     struct Io {};             // a step's inputs and outputs are in call_
     GraphRunner<Io> graphs_;  // by the largest number of keys

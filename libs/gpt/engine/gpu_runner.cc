@@ -26,9 +26,9 @@ constexpr int64_t kRings = kMostPasses + 1;  // of results and of inputs on the 
 // A GPU counts the tokens of a history, and the host makes masks, when it has tokens that are not
 // drafts.
 bool is_on_host(const BatchSequence& sequence) {
-    return sequence.on_host ||
-           (!sequence.drafts.empty() &&
-            (filters_of(sequence.request.sampler).penalty != 1 || sequence.is_constrained()));
+    return sequence.on_host || (!sequence.drafts.empty() &&
+                                (sampling_params_of(sequence.request.sampler).penalty != 1 ||
+                                 sequence.is_constrained()));
 }
 
 bool has_mask(const BatchSequence& sequence) {
@@ -81,7 +81,7 @@ class GpuRunner : public ModelRunner {
     int32_t* latest_;                // (sequences): their last tokens
     uint8_t* seen_;                  // (sequences, vocabulary)
     std::vector<uint64_t> history_;  // per slot: whose tokens seen_ has, as its number + 1
-    RingEntry* ring_;
+    TokenRingEntry* ring_;
     std::vector<void*> staging_;  // inputs, in turn
     uint64_t *masks_ = nullptr, *masks_on_host_ = nullptr;  // (samples, mask_words(vocabulary))
     struct Io {
@@ -110,8 +110,9 @@ GpuRunner::GpuRunner(Context& ctx, const Model& model, KvCache& cache, int64_t v
     latest_ = memory_.tensor(Dtype::i32, {limits.sequences}).as<int32_t>();
     seen_ = bytes(memory_, limits.sequences * vocabulary);
     const int64_t entries = kRings * limits.samples;
-    ring_ = reinterpret_cast<RingEntry*>(bytes(host_memory_, entries * int64_t{sizeof(RingEntry)}));
-    std::fill_n(ring_, entries, RingEntry{});
+    ring_ = reinterpret_cast<TokenRingEntry*>(
+        bytes(host_memory_, entries * int64_t{sizeof(TokenRingEntry)}));
+    std::fill_n(ring_, entries, TokenRingEntry{});
     const int64_t blocks = cache.blocks_for(cache.capacity());
     const int64_t most =
         PassInputs::bytes({std::max(limits.rows, limits.samples), limits.sequences, blocks,
@@ -154,8 +155,8 @@ SampleRow GpuRunner::sample_row(const PassPiece& piece, int64_t place, uint32_t 
     row.entry = static_cast<int32_t>(serial % kRings * limits_.samples + sample);
     if (is_on_host(sequence)) return row;
     row.slot = static_cast<int32_t>(sequence.slot);
-    row.filters = filters_of(sequence.request.sampler);
-    if (row.filters.penalty != 1) set_history(sequence);
+    row.params = sampling_params_of(sequence.request.sampler);
+    if (row.params.penalty != 1) set_history(sequence);
     row.u = uniform_at(sequence.request.seed, static_cast<uint64_t>(place));
     return row;
 }
@@ -341,7 +342,7 @@ void GpuRunner::sample_on_host(Launched& launched) {
 
 void GpuRunner::take_samples(Awaited& awaited, uint32_t serial) {
     PassResult& result = awaited.result;
-    RingEntry* const ring = ring_ + serial % kRings * limits_.samples + awaited.first;
+    TokenRingEntry* const ring = ring_ + serial % kRings * limits_.samples + awaited.first;
     if (!result.error.empty()) {  // of its mask: the pass's memory is in use until it has run
         wait_for_choice(ctx_, ring[0], serial);
         return;

@@ -139,7 +139,8 @@ void penalize_loops(std::span<float> logits, std::span<const int32_t> tokens,
 }
 
 void apply_temperature(std::span<float> logits, double temperature) {
-    for (float& logit : logits) logit = tempered(logit, static_cast<float>(temperature));
+    for (float& logit : logits)
+        logit = hark::apply_temperature(logit, static_cast<float>(temperature));
 }
 
 void keep_top_k(std::span<float> logits, int64_t k) {
@@ -187,7 +188,7 @@ void keep_min_p(std::span<float> logits, double min_p) {
     const float largest = *std::max_element(logits.begin(), logits.end());
     const double log_min_p = std::log(min_p);
     for (float& logit : logits)
-        if (!is_near(logit, largest, log_min_p)) logit = kNever;
+        if (!passes_min_p(logit, largest, log_min_p)) logit = kNever;
 }
 
 void exclude_top_choices(std::span<float> logits, double threshold) {

@@ -7,7 +7,7 @@
 #include "kernels/sampling/gpu_sampler.h"
 #include "kernels/sampling/gpu_search.cuh"
 
-namespace hark::gpt::sampling {
+namespace hark::sampling {
 
 inline constexpr int kMostCandidates = 2048;
 inline constexpr int kOfLane = 4, kFew = 32 * kOfLane;  // candidates that one warp handles
@@ -43,20 +43,20 @@ __device__ inline uint32_t weight_of(float logit, float best) {
     return __float2uint_rn(expf(logit - best) * kOne);
 }
 
-__device__ inline Part* parts_of(const SampleCall& call) {
+__device__ inline Part* parts_of(const SamplerArgs& call) {
     return static_cast<Part*>(call.scratch);
 }
 
 // The adjusted logits of all tokens; not there if the temperature is 0.
-__device__ inline float* logits_of(const SampleCall& call) {
+__device__ inline float* logits_of(const SamplerArgs& call) {
     return reinterpret_cast<float*>(static_cast<char*>(call.scratch) + kSampleParts);
 }
 
 // A token's logit after the mask, the penalty and, if a token is drawn, the temperature.
-__device__ inline float adjusted(const SampleCall& call, int id, float logit) {
+__device__ inline float adjusted(const SamplerArgs& call, int id, float logit) {
     if (call.mask && (call.mask[id / 64] >> (id % 64) & 1) == 0) return -INFINITY;
-    if (call.seen && call.seen[id]) logit = penalized(logit, call.filters.penalty);
-    return call.filters.temperature > 0 ? tempered(logit, call.filters.temperature) : logit;
+    if (call.seen && call.seen[id]) logit = penalized(logit, call.params.penalty);
+    return call.params.temperature > 0 ? apply_temperature(logit, call.params.temperature) : logit;
 }
 
 __device__ inline void add(Part& part, const Part& other) {
@@ -119,24 +119,24 @@ __device__ inline uint64_t weight_to_draw(double u, uint64_t total) {
 // Filters as in sampler.cc, then the draw by u. The tokens must include all with a logit of at
 // least `lowest`.
 template <class Tokens>
-__device__ Drawn drawn(const Tokens& tokens, int count, const SampleCall& call, float best,
+__device__ Drawn drawn(const Tokens& tokens, int count, const SamplerArgs& call, float best,
                        uint32_t lowest, double u, SearchMemory& s) {
-    const Filters& filters = call.filters;
+    const SamplingParams& params = call.params;
     const uint32_t top = key_of(best), last_id = key_of_id(call.n - 1);
     const auto key = [&](int i) { return key_of(tokens.logit(i)); };
     const auto id_key = [&](int i) { return key_of_id(tokens.id(i)); };
     const auto weight = [&](int i) { return weight_of(tokens.logit(i), best); };
     uint32_t low = lowest;  // lowest key that is kept
     int last = INT_MAX;     // last token with that key
-    if (filters.top_k > 0 && filters.top_k < call.n)
+    if (params.top_k > 0 && params.top_k < call.n)
         low = found(
                   Items{count, key, [](int) { return 1u; }}, Range{lowest, top},
-                  [&](uint64_t) { return static_cast<uint64_t>(filters.top_k); }, s)
+                  [&](uint64_t) { return static_cast<uint64_t>(params.top_k); }, s)
                   .low;
-    if (filters.top_p < 1) {
+    if (params.top_p < 1) {
         const Range cut = found(
             Items{count, key, weight}, Range{max(low, key_of(best - kNothing)), top},
-            [&](uint64_t total) { return weight_to_keep(filters.top_p, total); }, s);
+            [&](uint64_t total) { return weight_to_keep(params.top_p, total); }, s);
         low = cut.low;
         const auto is_last = [&](int i) { return key(i) == low; };
         const int ties = number_of(count, is_last, s);
@@ -153,7 +153,7 @@ __device__ Drawn drawn(const Tokens& tokens, int count, const SampleCall& call, 
         const float logit = tokens.logit(i);
         const uint32_t own = key_of(logit);
         return logit > -INFINITY && (own > low || (own == low && tokens.id(i) <= last)) &&
-               (!filters.has_min_p || is_near(logit, best, filters.log_min_p));
+               (!params.has_min_p || passes_min_p(logit, best, params.log_min_p));
     };
     const int kept = number_of(count, is_kept, s);
     const Range place = found(
@@ -185,11 +185,11 @@ __device__ inline void sort_few(int count, Shared& s) {
 }
 
 // drawn() by one warp, for candidates that sort_few() has put in order: four places per lane.
-__device__ inline Drawn drawn_of_few(int count, const SampleCall& call, float best, double u,
+__device__ inline Drawn drawn_of_few(int count, const SamplerArgs& call, float best, double u,
                                      Shared& s) {
-    const Filters& filters = call.filters;
+    const SamplingParams& params = call.params;
     const int first = lane() * kOfLane;
-    const float smallest = s.logit[s.by_logit[filters.top_k - 1]];
+    const float smallest = s.logit[s.by_logit[params.top_k - 1]];
     uint64_t weights[kOfLane] = {}, own = 0;
     for (int i = 0; i < kOfLane && first + i < count; ++i) {
         const float logit = s.logit[s.by_logit[first + i]];
@@ -197,14 +197,14 @@ __device__ inline Drawn drawn_of_few(int count, const SampleCall& call, float be
         own += weights[i];
     }
     uint64_t to_lane = sum_to_lane(own), before = to_lane - own;
-    const uint64_t enough = weight_to_keep(filters.top_p, __shfl_sync(kAll, to_lane, 31));
+    const uint64_t enough = weight_to_keep(params.top_p, __shfl_sync(kAll, to_lane, 31));
     int kept = 0;
     for (int i = 0; i < kOfLane && first + i < count; ++i) {
         const int candidate = s.by_logit[first + i];
         const float logit = s.logit[candidate];
         const bool keeps = logit >= smallest && logit > -INFINITY &&
-                           (filters.top_p == 1 || before < enough) &&
-                           (!filters.has_min_p || is_near(logit, best, filters.log_min_p));
+                           (params.top_p == 1 || before < enough) &&
+                           (!params.has_min_p || passes_min_p(logit, best, params.log_min_p));
         before += weights[i];
         kept += keeps;
         s.weight_by_id[s.place_by_id[candidate]] = keeps ? static_cast<uint32_t>(weights[i]) : 0;
@@ -230,7 +230,7 @@ __device__ inline Drawn drawn_of_few(int count, const SampleCall& call, float be
 // Gathers a set of tokens that includes the k largest, if few groups can have one of them: the k-th
 // largest of the groups' largest logits is at most the k-th largest logit. Returns the lowest key
 // of the set. Thread i has the part of group i.
-__device__ inline uint32_t gather_candidates(const SampleCall& call, const Part& part, int groups,
+__device__ inline uint32_t gather_candidates(const SamplerArgs& call, const Part& part, int groups,
                                              float best, Shared& s) {
     const bool has_group = static_cast<int>(threadIdx.x) < groups;
     const uint32_t key = has_group ? key_of(part.best) : kAll;
@@ -242,7 +242,7 @@ __device__ inline uint32_t gather_candidates(const SampleCall& call, const Part&
     const Items bests{groups, [&](int) { return key; }, [](int) { return 1u; }};
     const uint32_t low =
         narrowed(
-            bests, range, [&](uint64_t) { return static_cast<uint64_t>(call.filters.top_k); },
+            bests, range, [&](uint64_t) { return static_cast<uint64_t>(call.params.top_k); },
             s.search)
             .low;
     if (has_group && key >= low) s.group[atomicAdd(&s.groups, 1)] = static_cast<int>(threadIdx.x);
@@ -263,10 +263,10 @@ __device__ inline uint32_t gather_candidates(const SampleCall& call, const Part&
 }
 
 // The draw by u from the tokens that the filters keep; the result is thread 0's.
-__device__ inline Drawn draw_token(const SampleCall& call, const Part& part, int groups, float best,
-                                   Shared& s) {
+__device__ inline Drawn draw_token(const SamplerArgs& call, const Part& part, int groups,
+                                   float best, Shared& s) {
     const double u = call.uniform[call.state->draw];
-    const int k = call.filters.top_k;
+    const int k = call.params.top_k;
     if (k == 0 || k > groups || k >= call.n)
         return drawn(Vocabulary{logits_of(call)}, call.n, call, best, 0, u, s.search);
     const uint32_t lowest = gather_candidates(call, part, groups, best, s);
@@ -280,12 +280,13 @@ __device__ inline Drawn draw_token(const SampleCall& call, const Part& part, int
 }
 
 // One thread: sends the choice to the host and advances the state to the next step.
-__device__ inline void give(const SampleCall& call, const Part& whole, const Drawn& chosen) {
-    StepState state = *call.state;
+__device__ inline void give(const SamplerArgs& call, const Part& whole, const Drawn& chosen) {
+    DecodeState state = *call.state;
     const float logprob =
         chosen.token < 0 ? NAN : call.logits[chosen.token] - whole.largest - logf(whole.sum);
     const uint64_t serial = uint64_t{state.serial} << 32;
-    volatile RingEntry* entry = call.ring + state.serial % static_cast<uint32_t>(call.ring_size);
+    volatile TokenRingEntry* entry =
+        call.ring + state.serial % static_cast<uint32_t>(call.ring_size);
     entry->token = serial | static_cast<uint32_t>(chosen.token);
     entry->logprob = serial | __float_as_uint(logprob);
     entry->kept = serial | static_cast<uint32_t>(chosen.kept);
@@ -299,16 +300,16 @@ __device__ inline void give(const SampleCall& call, const Part& whole, const Dra
     *call.state = state;
 }
 
-__device__ inline void choose(const SampleCall& call, Shared& s) {
+__device__ inline void choose(const SamplerArgs& call, Shared& s) {
     const int groups = (call.n + call.group_size - 1) / call.group_size;
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
     if (static_cast<int>(threadIdx.x) < groups) part = parts_of(call)[threadIdx.x];
     const Part whole = over_block(part, s);
     const bool is_excluded = call.mask && whole.best == -INFINITY;
     Drawn chosen{whole.id < call.n && !is_excluded ? whole.id : -1, 1};
-    if (call.filters.temperature > 0 && chosen.token >= 0)
+    if (call.params.temperature > 0 && chosen.token >= 0)
         chosen = draw_token(call, part, groups, whole.best, s);
     if (threadIdx.x == 0) give(call, whole, chosen);
 }
 
-}  // namespace hark::gpt::sampling
+}  // namespace hark::sampling

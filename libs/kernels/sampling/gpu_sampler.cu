@@ -4,16 +4,16 @@
 #include "kernels/sampling/choose_token.cuh"
 #include "kernels/sampling/gpu_sampler.h"
 
-namespace hark::gpt {
+namespace hark {
 namespace {
 
 using namespace sampling;
 
 constexpr int kPartThreads = 256;
 
-__device__ SampleCall call_of(const SampleRows& all, int row) {
+__device__ SamplerArgs call_of(const SampleRows& all, int row) {
     SampleRow& own = all.rows[row];
-    SampleCall call;
+    SamplerArgs call;
     call.logits = all.logits + row * all.stride;
     call.uniform = &own.u;
     call.state = &own.state;
@@ -22,15 +22,15 @@ __device__ SampleCall call_of(const SampleRows& all, int row) {
     call.scratch = static_cast<char*>(all.scratch) + row * all.scratch_bytes;
     call.n = all.n;
     call.group_size = all.group_size;
-    call.filters = own.filters;
+    call.params = own.params;
     call.latest = all.latest + own.slot;
-    if (own.filters.penalty != 1) call.seen = all.seen + int64_t{own.slot} * all.n;
+    if (own.params.penalty != 1) call.seen = all.seen + int64_t{own.slot} * all.n;
     if (own.mask >= 0) call.mask = all.masks + own.mask * all.mask_size;
     return call;
 }
 
 // One warp: its group's part, and the adjusted logits if a token is drawn from them.
-__device__ void find_part(const SampleCall& call) {
+__device__ void find_part(const SamplerArgs& call) {
     constexpr int kLoads = 4;  // of a lane, in flight at once
     const int group = static_cast<int>(blockIdx.x) * (kPartThreads / 32) + warp();
     const int first = group * call.group_size, end = min(first + call.group_size, call.n);
@@ -51,7 +51,7 @@ __device__ void find_part(const SampleCall& call) {
             if (id >= end) break;
             if (logits[i] > -INFINITY) part.sum += expf(logits[i] - largest);
             const float changed = adjusted(call, id, logits[i]);
-            if (call.filters.temperature > 0) logits_of(call)[id] = changed;
+            if (call.params.temperature > 0) logits_of(call)[id] = changed;
             if (changed > part.best || (changed == part.best && id < part.id))
                 part.best = changed, part.id = id;
         }
@@ -60,7 +60,7 @@ __device__ void find_part(const SampleCall& call) {
     if (lane() == 0) parts_of(call)[group] = part;
 }
 
-__global__ void __launch_bounds__(kPartThreads) parts_kernel(SampleCall call) {
+__global__ void __launch_bounds__(kPartThreads) parts_kernel(SamplerArgs call) {
     cuda::pdl_trigger();
     cuda::pdl_wait();
     find_part(call);
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kPartThreads) row_parts_kernel(SampleRows all)
     if (all.rows[blockIdx.y].slot >= 0) find_part(call_of(all, blockIdx.y));
 }
 
-__global__ void __launch_bounds__(kThreads) sample_kernel(SampleCall call) {
+__global__ void __launch_bounds__(kThreads) sample_kernel(SamplerArgs call) {
     cuda::pdl_trigger();
     cuda::pdl_wait();
     __shared__ Shared s;
@@ -107,7 +107,7 @@ unsigned part_blocks(int64_t n) {
     return static_cast<unsigned>(cuda::ceil_div(groups, kPartThreads / 32));
 }
 
-void sample(Context& ctx, SampleCall call) {
+void sample(Context& ctx, SamplerArgs call) {
     cuda::enter(ctx, {});
     check_count(call.n);
     call.group_size = static_cast<int32_t>(sample_group(call.n));
@@ -137,11 +137,9 @@ void take_tokens(Context& ctx, int32_t* tokens, const int32_t* from, const int32
 }
 
 }  // namespace
-}  // namespace hark::gpt
+}  // namespace hark
 
-extern "C" __attribute__((visibility("default"))) const hark::gpt::CudaSampler*
-hark_cuda_gpt_sampler() {
-    static const hark::gpt::CudaSampler table = {hark::gpt::sample, hark::gpt::sample_rows,
-                                                 hark::gpt::take_tokens};
+extern "C" __attribute__((visibility("default"))) const hark::CudaSampler* hark_cuda_sampler() {
+    static const hark::CudaSampler table = {hark::sample, hark::sample_rows, hark::take_tokens};
     return &table;
 }

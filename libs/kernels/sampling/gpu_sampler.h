@@ -8,10 +8,10 @@
 #include "core/context.h"
 #include "kernels/sampling/sampling_params.h"
 
-namespace hark::gpt {
+namespace hark {
 
 // State of the next step, on the GPU at a fixed address.
-struct StepState {
+struct DecodeState {
     int32_t token = 0;     // input of the step,
     int32_t position = 0;  // its position,
     int32_t length = 0;    // and the number of keys, its own included
@@ -21,24 +21,24 @@ struct StepState {
 
 // A choice in flight to the host. Each word is written at once, in any order, and has the choice's
 // serial number in its upper half.
-struct RingEntry {
+struct TokenRingEntry {
     uint64_t token = 0;
     uint64_t logprob = 0;  // the bits of an f32: natural, under the model itself
     uint64_t kept = 0;     // number of tokens that it was drawn from
 };
 
 // Arguments of one choice; all pointers are the GPU's, except the ring.
-struct SampleCall {
+struct SamplerArgs {
     const float* logits = nullptr;    // (n)
-    const double* uniform = nullptr;  // in [0, 1), by StepState::draw; none at temperature 0
+    const double* uniform = nullptr;  // in [0, 1), by DecodeState::draw; none at temperature 0
     uint8_t* seen = nullptr;          // (n): 1 for a token of the prompt or the text; or none
-    StepState* state = nullptr;       // in: the step of these logits; out: the next one
-    RingEntry* ring = nullptr;        // pinned memory of the host, (ring_size), by serial number
+    DecodeState* state = nullptr;     // in: the step of these logits; out: the next one
+    TokenRingEntry* ring = nullptr;   // pinned memory of the host, (ring_size), by serial number
     void* scratch = nullptr;          // sample_scratch(n) bytes
     int32_t n = 0;
     int32_t ring_size = 0;
     int32_t group_size = 0;  // set by sample(): sample_group(n)
-    Filters filters;
+    SamplingParams params;
     int32_t* latest = nullptr;       // gets the token too; or none
     const uint64_t* mask = nullptr;  // (mask_words(n)): bit t % 64 of word t / 64 is set if token
                                      // t may be chosen; or none: any token
@@ -46,9 +46,9 @@ struct SampleCall {
 
 // What a row of a batch adds to its choice.
 struct SampleRow {
-    Filters filters;
+    SamplingParams params;
     double u = 0;       // in [0, 1)
-    StepState state;    // its serial counts; draw is 0
+    DecodeState state;  // its serial counts; draw is 0
     int32_t slot = -1;  // its sequence's; below 0: nothing is chosen
     int32_t entry = 0;  // of the ring
     int32_t mask = -1;  // row of SampleRows::masks; below 0: any token
@@ -61,7 +61,7 @@ struct SampleRows {
     SampleRow* rows = nullptr;  // on the GPU
     int32_t* latest = nullptr;  // (slots): each sequence's last token
     uint8_t* seen = nullptr;    // (slots, n)
-    RingEntry* ring = nullptr;  // pinned memory of the host, by SampleRow::entry
+    TokenRingEntry* ring = nullptr;  // pinned memory of the host, by SampleRow::entry
     void* scratch = nullptr;    // sample_scratch(n) bytes per row
     const uint64_t* masks = nullptr;  // (any, mask_words(n)), or none if no row has one
     int32_t n = 0;
@@ -86,7 +86,7 @@ constexpr int64_t mask_words(int64_t n) { return (n + 63) / 64; }
 // always give the same token. -1 if all logits are NaN, or if none that the mask allows is above
 // -infinity.
 struct CudaSampler {
-    void (*sample)(Context& ctx, SampleCall call);
+    void (*sample)(Context& ctx, SamplerArgs call);
     // The same for each of `count` rows.
     void (*sample_rows)(Context& ctx, SampleRows rows, int64_t count);
     // tokens (n) = from, or where that is below 0 the last token of sequence -1 - from.
@@ -96,4 +96,4 @@ struct CudaSampler {
 
 const CudaSampler& cuda_sampler();
 
-}  // namespace hark::gpt
+}  // namespace hark

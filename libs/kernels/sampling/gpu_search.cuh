@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace hark::gpt {
+namespace hark::sampling {
 
 inline constexpr unsigned kAll = 0xffffffff;
 inline constexpr int kThreads = 1024, kWarps = kThreads / 32;
@@ -176,4 +176,4 @@ __device__ Range found(const Items& items, Range range, const Target& target_of,
     return range;
 }
 
-}  // namespace hark::gpt
+}  // namespace hark::sampling

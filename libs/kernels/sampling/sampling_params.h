@@ -5,9 +5,11 @@
 
 #include "core/host_device.h"
 
-namespace hark::gpt {
+namespace hark {
 
-HARK_HOST_DEVICE float tempered(float logit, float temperature) { return logit / temperature; }
+HARK_HOST_DEVICE float apply_temperature(float logit, float temperature) {
+    return logit / temperature;
+}
 
 // The logit of a token that has occurred before. Source: Keskar et al. 2019, section 4.1.
 HARK_HOST_DEVICE float penalized(float logit, float penalty) {
@@ -15,12 +17,12 @@ HARK_HOST_DEVICE float penalized(float logit, float penalty) {
 }
 
 // Whether a token is at least min_p times as probable as the most probable one.
-HARK_HOST_DEVICE bool is_near(float logit, float largest, double log_min_p) {
+HARK_HOST_DEVICE bool passes_min_p(float logit, float largest, double log_min_p) {
     return logit >= largest + log_min_p;
 }
 
 // SamplerOptions for the GPU, the same bytes on both devices.
-struct Filters {
+struct SamplingParams {
     double top_p = 1;
     double log_min_p = 0;
     float temperature = 0;
@@ -29,4 +31,4 @@ struct Filters {
     int32_t has_min_p = 0;
 };
 
-}  // namespace hark::gpt
+}  // namespace hark
