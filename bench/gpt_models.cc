@@ -48,7 +48,7 @@ class RandomModel : public TensorSource {
     }
     bool has(const std::string& name) const override { return types_.contains(name); }
     std::string where() const override { return "random weights"; }
-    void forget_taken() override {}
+    void release_tensors() override {}
     bool stores_out_in() const override { return true; }
 
   private:

@@ -75,7 +75,7 @@ RawTensor SafetensorsDirectory::take_raw(const std::string& name) {
     return raw;
 }
 
-void SafetensorsDirectory::forget_taken() {
+void SafetensorsDirectory::release_tensors() {
     for (const auto& [file, entry] : taken_) file->forget(*entry);
     taken_.clear();
 }

@@ -17,16 +17,16 @@ class TensorSource {
   public:
     virtual ~TensorSource() = default;
 
-    // The tensor `name`, valid until forget_taken(). Throws Error naming where it looked: there is
-    // none of that name, or its shape is another one.
+    // The tensor `name`, valid until release_tensors(). Throws Error naming where it looked: there
+    // is none of that name, or its shape is another one.
     virtual Tensor take(const std::string& name, std::initializer_list<int64_t> shape) = 0;
     virtual bool has(const std::string& name) const = 0;
     // What it reads, for messages: a file's name.
     virtual std::string where() const = 0;
     // Threads of the CPU that take() may convert with.
     virtual void use_threads(int) {}
-    // The memory of the tensors taken so far may be released.
-    virtual void forget_taken() = 0;
+    // Releases the memory of the tensors taken so far.
+    virtual void release_tensors() = 0;
     // Whether the tensor, which was taken, is in a file that stays mapped as long as this source.
     virtual bool is_mapped(const Tensor&) const { return false; }
     // Whether linear layers' matrices are (out, in) even where transformers' GPT-2, in its Conv1D,
@@ -75,9 +75,9 @@ class SafetensorsDirectory : public TensorSource {
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;
     std::string where() const override { return where_; }
-    void forget_taken() override;
+    void release_tensors() override;
     bool is_mapped(const Tensor& tensor) const override;
-    // The tensor `name`, valid until forget_taken(), or none. find_raw() does not take it.
+    // The tensor `name`, valid until release_tensors(), or none. find_raw() does not take it.
     RawTensor take_raw(const std::string& name);
     RawTensor find_raw(const std::string& name) const;
     const std::string& prefix() const { return prefix_; }
@@ -100,7 +100,7 @@ class RandomTensors : public TensorSource {
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string&) const override { return true; }
     std::string where() const override { return "random weights"; }
-    void forget_taken() override { buffers_.clear(); }
+    void release_tensors() override { buffers_.clear(); }
 
   private:
     uint64_t state_;

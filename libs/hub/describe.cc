@@ -61,7 +61,7 @@ void describe_tensors(const ModelHandle& model, ordered_json& out) {
         }
         memory["auto"] += bytes_at_auto(tensor, found, int8);
         for (const char* dtype : kDtypes) memory[dtype] += bytes_at(dtype, tensor);
-        source.forget_taken();
+        source.release_tensors();
     }
     out["parameters"] = parameters;
     for (const auto& [dtype, count] : stored) out["stored"][dtype] = count;

@@ -175,7 +175,7 @@ std::vector<float> values_of(TensorSource& source, const ModelTensor& tensor) {
             stored);
         cpu_kernels().widen(values.data(), stored.data, stored.dtype, stored.size());
     }
-    source.forget_taken();
+    source.release_tensors();
     require(all_finite(values), source.where(), ": ", tensor.name,
             ": expected finite values, found one that is not");
     if (tensor.in_out && source.stores_out_in())

@@ -66,7 +66,7 @@ static int ctranslate2_input(const uint8_t* data, size_t size) {
                 std::string("encoder.layers.0.self_attn.") + part + "_proj.weight", {1, 2});
             sum += tensor.dtype == Dtype::f32 ? tensor.as<float>()[1] : 0;
         }
-        tensors.forget_taken();
+        tensors.release_tensors();
     } catch (const Error&) {
     }
     // Used, so that the reads stay.

@@ -34,7 +34,7 @@ static int ggml_file_input(const uint8_t* data, size_t size) {
             ggml_type(source.take("encoder.conv1.bias", {c}).dtype);
         if (source.has("decoder.embed_tokens.weight"))
             source.take("decoder.embed_tokens.weight", {2, c});
-        source.forget_taken();
+        source.release_tensors();
         file.tokenizer().encode("a b");
     } catch (const Error&) {
     }

@@ -36,7 +36,7 @@ static int llmc_file_input(const uint8_t* data, size_t size) {
         std::vector<float> values(static_cast<size_t>(layout.size()));
         if (!file.has("wte.weight")) std::abort();
         layout.read(Tensor(values.data(), Dtype::f32, {layout.size()}), file);
-        file.forget_taken();
+        file.release_tensors();
         file.bpe();  // there is none
     } catch (const Error&) {
     }

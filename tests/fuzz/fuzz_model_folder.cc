@@ -51,7 +51,7 @@ void read_tensors(gpt::ModelFile& file) {
         const Tensor tensor = gpt::take(file.tensors(), spec);
         for (size_t i = 0; i < tensor.bytes(); ++i)
             sum += static_cast<const uint8_t*>(tensor.data)[i];
-        file.tensors().forget_taken();
+        file.tensors().release_tensors();
     }
     if (sum == 1) std::puts("");  // used, so that the reads stay
 }

@@ -73,7 +73,7 @@ class Packed : public testing::TestWithParam<std::string> {
                 {spec.name, blocks ? "F32" : safetensors_name(tensor.dtype), shape,
                  blocks ? bytes_of(values_of_blocks(tensor)) : test::bytes_of(tensor)});
         }
-        file.tensors().forget_taken();
+        file.tensors().release_tensors();
         test::write_packed_folder(folder.path() / "plain", config, tensors);
         return open_model(folder.path() / "plain");
     }
@@ -104,7 +104,7 @@ TEST_P(Packed, MatricesEqualTheFormatsOwnCode) {
             if (is_quantized(found.dtype)) {
                 EXPECT_EQ(golden()["kept"][name].get<std::string>(), name_of(found.dtype));
             }
-            file->tensors().forget_taken();
+            file->tensors().release_tensors();
         }
     }
     const std::optional<Widening> widening = file->widening();

@@ -36,7 +36,7 @@ class FamilyWeights : public TensorSource {
         return has_blocks_ || !name.ends_with("_blocks");
     }
     std::string where() const override { return "formula weights"; }
-    void forget_taken() override {
+    void release_tensors() override {
         taken_.clear();
         bytes_.clear();
     }

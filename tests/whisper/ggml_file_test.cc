@@ -49,7 +49,7 @@ TEST_F(GgmlFileTest, TheDemoModelIsTheSameAsFromItsFolder) {
         EXPECT_EQ(describe(found), describe(expected)) << named.openai;
         EXPECT_TRUE(bytes_of(found) == bytes_of(expected)) << named.openai;
     }
-    file->tensors().forget_taken();
+    file->tensors().release_tensors();
     EXPECT_TRUE(file->tensors().has("encoder.layers.3.fc2.bias"));
     EXPECT_FALSE(file->tensors().has("encoder.layers.4.fc2.bias"));
     const Config& config = file->config();

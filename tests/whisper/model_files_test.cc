@@ -65,7 +65,7 @@ void expect_same(ModelFile& model, const std::filesystem::path& directory, Toler
                     << entry.name << " " << i << ": " << value(found, i) << " "
                     << value(expected, i);
         }
-        model.tensors().forget_taken();
+        model.tensors().release_tensors();
     }
     EXPECT_FALSE(model.tensors().has("decoder.layers.99.fc1.weight"));
     EXPECT_THROW(model.tensors().take("decoder.layers.99.fc1.weight", {1, 1}), Error);

@@ -85,7 +85,7 @@ class PartReader {
         if (!biases.empty())
             all.bias =
                 weights_.vector(biases).reshaped({std::ssize(biases), biases.front().dim(0)});
-        source_.forget_taken();
+        source_.release_tensors();
         return all;
     }
 
@@ -271,7 +271,7 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
             block.mlp = read_experts(read, config, precision.weights, ranks);
         else
             block.mlp = read_mlp(read, config, ranks);
-        source.forget_taken();
+        source.release_tensors();
     }
     read.of_layer(-1);
     model.final_norm = read.norm(Part::final_norm, Part::final_norm_bias);
@@ -280,7 +280,7 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
     model.lm_head = config.tie_word_embeddings
                         ? rows_of(model.token_table, tokens.begin, tokens.end)
                         : read.matrix(Part::lm_head);
-    source.forget_taken();
+    source.release_tensors();
     return model;
 }
 

@@ -107,7 +107,7 @@ Tensor GgufModel::in_halves(const Tensor& tensor, int64_t heads) {
     return turned;
 }
 
-void GgufModel::forget_taken() {
+void GgufModel::release_tensors() {
     for (const Tensor& tensor : taken_) file_.forget(tensor);
     taken_.clear();
     copies_.clear();

@@ -31,7 +31,7 @@ class GgufModel : public ModelFile, public TensorSource {
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;
     std::string where() const override { return file_.name(); }
-    void forget_taken() override;
+    void release_tensors() override;
     bool is_mapped(const Tensor& tensor) const override { return file_.holds(tensor.data); }
     bool stores_out_in() const override { return true; }
 
@@ -45,7 +45,7 @@ class GgufModel : public ModelFile, public TensorSource {
     mutable std::shared_ptr<const Tokenizer> tokenizer_;  // once it has been asked for
     std::map<std::string, TensorSpec> specs_;             // by name
     std::vector<Tensor> taken_;
-    std::vector<std::unique_ptr<std::byte[]>> copies_;  // until forget_taken()
+    std::vector<std::unique_ptr<std::byte[]>> copies_;  // until release_tensors()
 };
 
 }  // namespace hark::gpt

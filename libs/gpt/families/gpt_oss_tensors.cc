@@ -48,9 +48,9 @@ class GptOssTensors : public TensorSource {
                            : has_blocks(*place) || stored_.has(place->stacked);
     }
     std::string where() const override { return stored_.where(); }
-    void forget_taken() override {
+    void release_tensors() override {
         copies_.clear();
-        stored_.forget_taken();
+        stored_.release_tensors();
     }
     bool is_mapped(const Tensor& tensor) const override { return stored_.is_mapped(tensor); }
 
@@ -132,7 +132,7 @@ class GptOssTensors : public TensorSource {
 
     TensorSource& stored_;
     ExpertConfig experts_;
-    std::vector<std::unique_ptr<std::byte[]>> copies_;  // until forget_taken()
+    std::vector<std::unique_ptr<std::byte[]>> copies_;  // until release_tensors()
 };
 
 }  // namespace

@@ -144,7 +144,7 @@ Tensor LlmcFile::take(const std::string& name, std::initializer_list<int64_t> sh
     return tensor;
 }
 
-void LlmcFile::forget_taken() {
+void LlmcFile::release_tensors() {
     for (const auto& [offset, bytes] : taken_) file_.forget(offset, bytes);
     taken_.clear();
 }

@@ -47,7 +47,7 @@ class LlmcFile : public ModelFile, public TensorSource {
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;
     std::string where() const override { return file_.name(); }
-    void forget_taken() override;
+    void release_tensors() override;
     bool stores_out_in() const override { return true; }
 
   private:

@@ -30,7 +30,7 @@ Widening widening_of(const DecoderConfig& config, const Quantization& quantizati
     for (const TensorSpec& spec : tensor_specs(config)) {
         if (spec.columns == 0 || !tensors.is_packed(spec.name)) continue;
         const Dtype dtype = tensors.dtype_of(spec.name, spec.rows, spec.columns);
-        stored.forget_taken();
+        stored.release_tensors();
         if (is_quantized(dtype)) {
             ++all.kept;
             continue;
@@ -99,7 +99,7 @@ Dtype stored_type(ModelFile& file) {
     for (const TensorSpec& spec : tensor_specs(file.config())) {
         if (spec.layer < 0 || !spec.is_matrix()) continue;
         const Tensor stored = take(file.tensors(), spec);
-        file.tensors().forget_taken();
+        file.tensors().release_tensors();
         return stored.dtype;
     }
     fail("internal error: a model without matrices");

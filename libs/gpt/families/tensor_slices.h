@@ -73,9 +73,9 @@ class SlicedTensors : public TensorSource {
         threads_ = count;
         whole_.use_threads(count);
     }
-    void forget_taken() override {
+    void release_tensors() override {
         copies_.clear();
-        whole_.forget_taken();
+        whole_.release_tensors();
     }
     bool is_mapped(const Tensor& tensor) const override { return whole_.is_mapped(tensor); }
     bool stores_out_in() const override { return whole_.stores_out_in(); }
@@ -91,7 +91,7 @@ class SlicedTensors : public TensorSource {
     RankOf rank_;
     std::map<std::string, TensorSpec> specs_;                          // the whole model's, by name
     std::map<std::tuple<int64_t, Part, int64_t>, std::string> names_;  // by layer, part, expert
-    std::vector<std::unique_ptr<std::byte[]>> copies_;                 // until forget_taken()
+    std::vector<std::unique_ptr<std::byte[]>> copies_;                 // until release_tensors()
     int threads_ = 1;
 };
 

@@ -23,9 +23,9 @@ class WidenedTensors : public TensorSource {
     }
     std::string where() const override { return stored_.where(); }
     void use_threads(int count) override { threads_ = count; }
-    void forget_taken() override {
+    void release_tensors() override {
         widened_.clear();
-        stored_.forget_taken();
+        stored_.release_tensors();
     }
     bool is_mapped(const Tensor& tensor) const override { return stored_.is_mapped(tensor); }
 
@@ -44,7 +44,7 @@ class WidenedTensors : public TensorSource {
     const PackedFormat& format_;
     Dtype model_type_;
     int threads_ = 1;
-    std::vector<std::unique_ptr<std::byte[]>> widened_;  // until forget_taken()
+    std::vector<std::unique_ptr<std::byte[]>> widened_;  // until release_tensors()
 };
 
 }  // namespace hark::gpt

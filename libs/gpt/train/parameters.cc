@@ -280,7 +280,7 @@ void ParameterLayout::read(Tensor all, TensorSource& source) const {
                 to[i * columns + j] = value_at(stored, turned ? j * n + i : i * columns + j);
         require(all_finite(std::span(to, static_cast<size_t>(n * columns))), entry.name,
                 ": expected finite values, found one that is not");
-        source.forget_taken();
+        source.release_tensors();
     }
 }
 

@@ -37,7 +37,7 @@ class ParameterSource : public TensorSource {
     }
     bool has(const std::string& name) const override { return entries_.contains(name); }
     std::string where() const override { return "the run's parameters"; }
-    void forget_taken() override {}
+    void release_tensors() override {}
     bool stores_out_in() const override { return true; }
 
   private:

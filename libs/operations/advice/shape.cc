@@ -108,7 +108,7 @@ Shape shape_of_files(const fs::path& path, const std::string& name) {
         const Dtype dtype = source.stores_int8(tensor)
                                 ? Dtype::i8
                                 : models::take(source, *tensors.at(tensor)).dtype;
-        source.forget_taken();
+        source.release_tensors();
         return dtype;
     };
     Shape shape =

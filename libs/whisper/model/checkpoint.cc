@@ -80,7 +80,7 @@ Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config,
                                   layers.self_attention(block + ".self_attn", c),
                                   layers.norm(block + ".final_layer_norm", c),
                                   layers.mlp(block, c, config.n_audio_mlp)});
-        file.forget_taken();
+        file.release_tensors();
     }
     encoder.ln_post = layers.norm("encoder.layer_norm", c);
     return encoder;
@@ -103,7 +103,7 @@ Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config,
                                   layers.cross_attention(block + ".encoder_attn", c),
                                   layers.norm(block + ".final_layer_norm", c),
                                   layers.mlp(block, c, config.n_text_mlp)});
-        file.forget_taken();
+        file.release_tensors();
     }
     decoder.ln = layers.norm("decoder.layer_norm", c);
     decoder.n_head = config.n_text_head;
@@ -116,7 +116,7 @@ Model read_tensors(TensorSource& file, const Config& config, Precision precision
     Encoder encoder = read_encoder(file, weights, config, precision);
     Decoder decoder = read_decoder(file, weights, config, precision.weights);
     encoder.activations = decoder.activations = precision.activations;
-    file.forget_taken();
+    file.release_tensors();
     return {config, precision, std::move(encoder), std::move(decoder), std::move(weights)};
 }
 

@@ -143,7 +143,7 @@ bool Ctranslate2Tensors::stores_int8(const std::string& name) const {
     return file_.need(ctranslate2_place(name).variable).dtype == kInt8;
 }
 
-void Ctranslate2Tensors::forget_taken() {
+void Ctranslate2Tensors::release_tensors() {
     for (const TensorEntry* entry : taken_) file_.forget(*entry);
     taken_.clear();
     buffers_.clear();

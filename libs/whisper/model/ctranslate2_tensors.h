@@ -54,7 +54,7 @@ class Ctranslate2Tensors : public TensorSource {
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;
     std::string where() const override { return file_.name(); }
-    void forget_taken() override;
+    void release_tensors() override;
     bool stores_int8(const std::string& name) const override;
 
   private:

@@ -137,7 +137,7 @@ Tensor GgmlFile::take(const std::string& name, std::initializer_list<int64_t> sh
     return tensor;
 }
 
-void GgmlFile::forget_taken() {
+void GgmlFile::release_tensors() {
     for (const Place& place : taken_) file_.forget(place.offset, place.view.bytes());
     taken_.clear();
     buffers_.clear();

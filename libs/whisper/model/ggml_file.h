@@ -41,7 +41,7 @@ class GgmlFile : public ModelFile, private TensorSource {
     Tensor take(const std::string& name, std::initializer_list<int64_t> shape) override;
     bool has(const std::string& name) const override;
     std::string where() const override { return file_.name(); }
-    void forget_taken() override;
+    void release_tensors() override;
 
     void read_header(ByteCursor& in);
     void read_tokens(ByteCursor& in);

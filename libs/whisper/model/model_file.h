@@ -28,7 +28,7 @@ class ModelFile {
             tensors()
                 .take("decoder.layers.0.fc1.weight", {config().n_text_mlp, config().n_text_state})
                 .dtype;
-        tensors().forget_taken();
+        tensors().release_tensors();
         return type;
     }
     // Throws Error that names --tokenizer if the format has no vocabulary.

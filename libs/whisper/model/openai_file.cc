@@ -31,7 +31,7 @@ class OpenaiTensors : public TensorSource {
         return entries_.contains(openai_name(name));
     }
     std::string where() const override { return file_.name(); }
-    void forget_taken() override {
+    void release_tensors() override {
         for (const TensorEntry* entry : taken_) file_.forget(*entry);
         taken_.clear();
     }
