@@ -21,7 +21,7 @@ struct Model {
 
 constexpr Model kModels[] = {{"tiny", 384, 6, 4}, {"base", 512, 8, 6}};
 constexpr int64_t kVocabulary = 51865, kFrames = 1500;
-using Kind = Precision::Weights;
+using Kind = WeightPrecision;
 constexpr std::pair<Kind, const char*> kKinds[] = {
     {Kind::f32, "f32"}, {Kind::f16, "f16"}, {Kind::bf16, "bf16"}, {Kind::int8, "int8"}};
 
@@ -77,7 +77,7 @@ class Bench {
         for (const auto& [kind, name] : kKinds) decoder_products(kind, Dtype::f32, name);
         for (const Dtype dtype : kQuantizedDtypes)
             if (model_.width % block_size(dtype).values == 0)
-                decoder_products(Kind::keep, dtype, name_of(dtype));
+                decoder_products(Kind::as_stored, dtype, name_of(dtype));
     }
 
     // A prompt's products with quantised weights.
@@ -86,7 +86,7 @@ class Bench {
         for (const Dtype dtype : kQuantizedDtypes)
             for (const int64_t rows : {32, 256})
                 if (c % block_size(dtype).values == 0)
-                    many_rows("linear", rows, 4 * c, c, Kind::keep, name_of(dtype), {}, false,
+                    many_rows("linear", rows, 4 * c, c, Kind::as_stored, name_of(dtype), {}, false,
                               dtype);
     }
 

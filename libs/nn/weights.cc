@@ -23,7 +23,7 @@
 namespace hark {
 namespace {
 
-using Kind = Precision::Weights;
+using Kind = WeightPrecision;
 
 // Reads rows [first, first + count) of one part, (count, size) floats.
 using ReadRows = std::function<void(int64_t first, int64_t count, float* rows)>;
@@ -46,10 +46,10 @@ void check_fits_f16(std::span<const float> row) {
 Dtype dtype_of_kind(Kind kind) {
     switch (kind) {
         case Kind::f16:
-        case Kind::keep_f16:
+        case Kind::quantized_or_f16:
             return Dtype::f16;
         case Kind::bf16:
-        case Kind::keep_bf16:
+        case Kind::quantized_or_bf16:
             return Dtype::bf16;
         case Kind::int8:
             return Dtype::i8;
@@ -61,7 +61,8 @@ Dtype dtype_of_kind(Kind kind) {
 }
 
 bool keeps_blocks(Kind kind) {
-    return kind == Kind::keep || kind == Kind::keep_f16 || kind == Kind::keep_bf16;
+    return kind == Kind::as_stored || kind == Kind::quantized_or_f16 ||
+           kind == Kind::quantized_or_bf16;
 }
 
 bool are_of_one_quantized_type(const std::vector<Tensor>& stored) {
@@ -176,9 +177,9 @@ void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
     });
 }
 
-// The type that `keep` stands for: bf16 if all parts have it, else f16 if all values fit it
+// The type of `as_stored`: bf16 if all parts have it, else f16 if all values fit it
 // exactly, else f32.
-Precision::Weights Weights::resolve_precision(const std::vector<Part>& parts, int64_t size) const {
+WeightPrecision Weights::resolve_precision(const std::vector<Part>& parts, int64_t size) const {
     const auto are = [&](Dtype dtype) {
         return std::all_of(parts.begin(), parts.end(),
                            [&](const Part& part) { return part.dtype == dtype; });
@@ -202,8 +203,8 @@ bool Weights::is_usable_in_place(const Tensor& stored) const {
 bool Weights::stays_in_place(const Tensor& stored) const {
     if (!is_usable_in_place(stored)) return false;
     if (is_quantized(stored.dtype)) return keeps_blocks(precision_);
-    // keep: f32 becomes f16 where all values fit it.
-    if (precision_ == Kind::keep) return stored.dtype != Dtype::f32;
+    // as_stored: f32 becomes f16 where all values fit it.
+    if (precision_ == Kind::as_stored) return stored.dtype != Dtype::f32;
     return dtype_of_kind(precision_) == stored.dtype;
 }
 
@@ -236,11 +237,11 @@ Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
     return {values, {}, false};
 }
 
-Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind) {
-    const bool keeps = kind == Kind::keep;
+Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, WeightPrecision kind) {
+    const bool keeps = kind == Kind::as_stored;
     if (keeps) kind = resolve_precision(parts, size);
-    if (kind == Kind::keep_f16) kind = Kind::f16;
-    if (kind == Kind::keep_bf16) kind = Kind::bf16;
+    if (kind == Kind::quantized_or_f16) kind = Kind::f16;
+    if (kind == Kind::quantized_or_bf16) kind = Kind::bf16;
     const Dtype dtype = dtype_of_kind(kind);
     if (are_stored(parts, dtype)) {
         Matrix matrix = as_stored(parts, size);
@@ -271,7 +272,7 @@ Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, Precisio
     return {to_device(matrix.values), to_device(matrix.scales), keeps};
 }
 
-Matrix Weights::matrix(const std::vector<Tensor>& stored, Precision::Weights precision) {
+Matrix Weights::matrix(const std::vector<Tensor>& stored, WeightPrecision precision) {
     const int64_t size = common_length("rows", stored, 1);
     std::vector<Part> parts;
     for (const Tensor& tensor : stored)
@@ -297,7 +298,7 @@ std::vector<Matrix> Weights::transposed_matrices(const std::vector<Tensor>& stor
     return split_stacked(transposed(stored), std::ssize(stored));
 }
 
-Matrix Weights::transposed(const std::vector<Tensor>& stored, Precision::Weights precision) {
+Matrix Weights::transposed(const std::vector<Tensor>& stored, WeightPrecision precision) {
     std::vector<std::vector<float>> widened;  // those that were quantised
     std::vector<Tensor> numbers;
     for (const Tensor& tensor : stored)
@@ -314,7 +315,7 @@ Matrix Weights::transposed(const std::vector<Tensor>& stored, Precision::Weights
     return converted(parts, size, precision);
 }
 
-Matrix Weights::convolution(Tensor stored, Precision::Weights precision) {
+Matrix Weights::convolution(Tensor stored, WeightPrecision precision) {
     check_stored("weights", stored, 3);
     const int64_t channels = stored.dim(1), taps = stored.dim(2), size = channels * taps;
     const Tensor flat(stored.data, stored.dtype, {stored.dim(0), size});

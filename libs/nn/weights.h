@@ -47,7 +47,7 @@ class Weights {
     // Results are stored in `memory`, the CPU's or a GPU's. `threads` threads of the CPU read and
     // convert. A matrix of one part that stays as it is stored is used in place, on the CPU, if it
     // is in `files`.
-    explicit Weights(Precision::Weights precision = Precision::Weights::keep,
+    explicit Weights(WeightPrecision precision = WeightPrecision::as_stored,
                      const MemorySource& memory = cpu_memory(), int threads = 1,
                      MappedWeights files = {})
         : memory_(memory), precision_(precision), threads_(threads), files_(std::move(files)) {}
@@ -56,19 +56,19 @@ class Weights {
 
     // The parts (N1, K), (N2, K), ... stacked: (N1 + N2 + ..., K), in the constructor's precision
     // or in another.
-    // keep: quantised parts of one type unchanged, and bf16 parts, with Matrix::exact_x; otherwise
-    // f16 if all values of all parts fit it exactly, else f32. keep_f16, keep_bf16: quantised parts
-    // of one type unchanged; otherwise f16 or bf16. f16 and
+    // as_stored: quantised parts of one type unchanged, and bf16 parts, with Matrix::exact_x;
+    // otherwise f16 if all values of all parts fit it exactly, else f32. quantized_or_f16,
+    // quantized_or_bf16: quantised parts of one type unchanged; otherwise f16 or bf16. f16 and
     // bf16: rounded to nearest even; f16 refuses a value beyond its range. int8: symmetric, one
     // scale per row, amax / 127, rounded to nearest; a row of zeros has scale 0. fp8: the
     // same with amax / 448 and e4m3 (core/fp8.h).
     Matrix matrix(const std::vector<Tensor>& parts) { return matrix(parts, precision_); }
-    Matrix matrix(const std::vector<Tensor>& parts, Precision::Weights precision);
+    Matrix matrix(const std::vector<Tensor>& parts, WeightPrecision precision);
 
     // The same from parts stored (K, N), as GPT-2's Conv1D: (N1 + N2 + ..., K). Quantised parts are
     // converted to f16 or f32, as others are.
     Matrix transposed(const std::vector<Tensor>& parts) { return transposed(parts, precision_); }
-    Matrix transposed(const std::vector<Tensor>& parts, Precision::Weights precision);
+    Matrix transposed(const std::vector<Tensor>& parts, WeightPrecision precision);
 
     // A matrix per part, all of one shape; on a GPU they are stored one after another.
     std::vector<Matrix> matrices(const std::vector<Tensor>& parts);
@@ -78,7 +78,7 @@ class Weights {
 
     // A convolution over time stored (N, C, taps), in conv1d's tap-major layout: (N, taps * C).
     Matrix convolution(Tensor stored) { return convolution(stored, precision_); }
-    Matrix convolution(Tensor stored, Precision::Weights precision);
+    Matrix convolution(Tensor stored, WeightPrecision precision);
 
     // Concatenated vectors + `offset` as f32: biases, norms. All parts have rank 1.
     Tensor vector(const std::vector<Tensor>& parts, float offset = 0);
@@ -104,11 +104,11 @@ class Weights {
     static std::vector<Rows> pieces_of(const std::vector<Part>& parts, int64_t most);
     void for_rows(const std::vector<Part>& parts, int64_t size,
                   const std::function<void(int64_t, std::span<const float>)>& use) const;
-    Precision::Weights resolve_precision(const std::vector<Part>& parts, int64_t size) const;
+    WeightPrecision resolve_precision(const std::vector<Part>& parts, int64_t size) const;
     static bool are_stored(const std::vector<Part>& parts, Dtype dtype);
     bool is_usable_in_place(const Tensor& stored) const;
     Matrix as_stored(const std::vector<Part>& parts, int64_t size);
-    Matrix converted(const std::vector<Part>& parts, int64_t size, Precision::Weights kind);
+    Matrix converted(const std::vector<Part>& parts, int64_t size, WeightPrecision kind);
     // Moves a filled tensor of empty() to this model's memory.
     Tensor to_device(Tensor host);
     Tensor take(const MemorySource& memory, Tensor view);
@@ -118,7 +118,7 @@ class Weights {
     std::vector<Block> blocks_;
     std::vector<Tensor> tensors_;  // all, in the order in which they were made
     size_t bytes_ = 0;
-    Precision::Weights precision_;
+    WeightPrecision precision_;
     int threads_ = 1;
     MappedWeights files_;
 };

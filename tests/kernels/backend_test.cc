@@ -99,25 +99,25 @@ TEST(Backend, AutoTakesAGpuWhereOneWorks) {
 }
 
 TEST(Backend, PrecisionSaysHowWeightsAndCachesAreKept) {
-    using Weights = Precision::Weights;
-    const auto expect = [](const char* dtype, Weights weights, Dtype cache) {
+    const auto expect = [](const char* dtype, WeightPrecision weights, Dtype cache) {
         EXPECT_EQ(precision_of(dtype).weights, weights) << dtype;
         EXPECT_EQ(precision_of(dtype).cache, cache) << dtype;
     };
-    expect("auto", Weights::keep, Dtype::f32);
-    expect("f32", Weights::f32, Dtype::f32);
-    expect("f16", Weights::f16, Dtype::f16);
-    expect("bf16", Weights::bf16, Dtype::f16);
-    expect("int8", Weights::int8, Dtype::f16);
+    expect("auto", WeightPrecision::as_stored, Dtype::f32);
+    expect("f32", WeightPrecision::f32, Dtype::f32);
+    expect("f16", WeightPrecision::f16, Dtype::f16);
+    expect("bf16", WeightPrecision::bf16, Dtype::f16);
+    expect("int8", WeightPrecision::int8, Dtype::f16);
     EXPECT_EQ(precision_of("auto").activations, Dtype::f32);
-    EXPECT_EQ(precision_of("auto", Device::cuda).weights, Weights::keep_f16);
+    EXPECT_EQ(precision_of("auto", Device::cuda).weights, WeightPrecision::quantized_or_f16);
     EXPECT_EQ(precision_of("auto", Device::cuda).activations, Dtype::f16);
-    EXPECT_EQ(precision_of("f32", Device::cuda).weights, Weights::f32);
+    EXPECT_EQ(precision_of("f32", Device::cuda).weights, WeightPrecision::f32);
     EXPECT_EQ(precision_of("bf16", Device::cuda).activations, Dtype::bf16);
-    EXPECT_EQ(precision_of("auto", Device::cuda, Dtype::bf16).weights, Weights::keep_bf16);
+    EXPECT_EQ(precision_of("auto", Device::cuda, Dtype::bf16).weights,
+              WeightPrecision::quantized_or_bf16);
     EXPECT_EQ(precision_of("auto", Device::cuda, Dtype::bf16).activations, Dtype::bf16);
     EXPECT_EQ(precision_of("auto", Device::cpu, Dtype::bf16).activations, Dtype::f32);
-    EXPECT_EQ(precision_of("fp8", Device::cuda).weights, Weights::fp8);
+    EXPECT_EQ(precision_of("fp8", Device::cuda).weights, WeightPrecision::fp8);
     EXPECT_EQ(precision_of("fp8", Device::cuda).activations, Dtype::f16);
     EXPECT_EQ(precision_of("fp8", Device::cuda, Dtype::bf16).activations, Dtype::bf16);
     EXPECT_THROW(precision_of("fp4"), UsageError);

@@ -16,7 +16,7 @@ TEST_P(Conv1dInF32, AgreesWithPyTorch) {
         const std::vector<int64_t> shape = golden["shape"];  // B, T, C
         const int64_t outputs = golden["outputs"], frames = golden["frames"];
         std::vector<float> stored = golden["w"];
-        Weights weights(Precision::Weights::f32, device.ctx().arena.source());
+        Weights weights(WeightPrecision::f32, device.ctx().arena.source());
         const Matrix w = weights.convolution(TestDevice::host(stored, {outputs, shape[2], 3}));
         Tensor x = device.up(golden["x"], Dtype::f32, {shape[0], shape[1], shape[2]});
         Tensor y = device.empty(Dtype::f32, {shape[0], frames, outputs});
@@ -54,10 +54,10 @@ std::vector<double> conv1d_expected(const Conv1dCase& c, const std::vector<float
 }
 
 // int8 rounds both factors to 1 / 254 of their largest, over 39 terms.
-double tolerance_of(Precision::Weights precision, const DeviceCase& on) {
-    double tolerance = precision == Precision::Weights::f32   ? 1e-5
-                       : precision == Precision::Weights::f16 ? 1e-3
-                                                              : 6e-2;
+double tolerance_of(WeightPrecision precision, const DeviceCase& on) {
+    double tolerance = precision == WeightPrecision::f32   ? 1e-5
+                       : precision == WeightPrecision::f16 ? 1e-3
+                                                           : 6e-2;
     if (on.device == Device::cuda) tolerance = std::max(tolerance, 2 * on.tolerance);
     return tolerance;
 }
@@ -78,8 +78,8 @@ TEST_P(Conv1d, AgreesWithTheSumInDouble) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype dtype = GetParam().activations;
-    for (const auto precision : {Precision::Weights::f32, Precision::Weights::f16,
-                                 Precision::Weights::bf16, Precision::Weights::int8})
+    for (const auto precision :
+         {WeightPrecision::f32, WeightPrecision::f16, WeightPrecision::bf16, WeightPrecision::int8})
         for (const auto& [channels, outputs] : {std::pair<int64_t, int64_t>{13, 21}, {16, 24}})
             for (const int64_t frames : {1, 2, 19, 80})
                 for (const int stride : {1, 2, 3}) {
@@ -131,7 +131,7 @@ TEST(Conv1dOnCuda, SequencesInSeveralParts) {
     std::vector<float> stored = random_values(3 * 400 * 3, 2, 0.03);
     const std::vector<float> x = random_values(3 * 3000 * 400, 3),
                              residual = random_values(3 * 3000 * 3, 4);
-    Weights weights(Precision::Weights::f32, device.ctx().arena.source());
+    Weights weights(WeightPrecision::f32, device.ctx().arena.source());
     const Matrix w = weights.convolution(TestDevice::host(stored, {3, 400, 3}));
     Tensor y = device.empty(Dtype::f32, {3, 3000, 3});
     conv1d(device.ctx(), y, device.up(x, Dtype::f32, {3, 3000, 400}), w, 1,

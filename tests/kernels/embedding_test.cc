@@ -18,9 +18,9 @@ TEST_P(Embedding, IsTheRowPlusThePosition) {
         Tensor positions = device.up(places, Dtype::f32, {5, columns});
         const std::vector<int32_t> tokens = {6, 0, 3, 3, 1}, position = {0, 4, 1, 2, 4};
         for (const auto& [precision, tolerance] :
-             {std::pair{Precision::Weights::f32, 1e-7}, std::pair{Precision::Weights::f16, 1e-3},
-              std::pair{Precision::Weights::bf16, 8e-3}, std::pair{Precision::Weights::int8, 2e-2},
-              std::pair{Precision::Weights::fp8, 0.13}}) {
+             {std::pair{WeightPrecision::f32, 1e-7}, std::pair{WeightPrecision::f16, 1e-3},
+              std::pair{WeightPrecision::bf16, 8e-3}, std::pair{WeightPrecision::int8, 2e-2},
+              std::pair{WeightPrecision::fp8, 0.13}}) {
             Weights weights(precision, device.ctx().arena.source());
             const Matrix table = weights.matrix({TestDevice::host(stored, {7, columns})});
             Tensor y = device.empty(GetParam().activations, {5, columns});

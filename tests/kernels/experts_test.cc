@@ -7,7 +7,7 @@
 namespace hark::test {
 namespace {
 
-using Kind = Precision::Weights;
+using Kind = WeightPrecision;
 
 class ExpertOps : public testing::TestWithParam<DeviceCase> {
   protected:
@@ -100,7 +100,7 @@ TEST_P(ExpertOps, ExpertLinearFromBlocks) {
             SCOPED_TRACE(concat(name_of(type), ", ", c.rows, " rows of ", c.k));
             ctx().batch_invariant = c.rows < 100;  // else a GPU converts the weights
             const Arena::Scope scope(ctx().arena);
-            Weights weights(Kind::keep, ctx().arena.source());
+            Weights weights(Kind::as_stored, ctx().arena.source());
             RandomBlocks blocks(type, c.experts * c.n, c.k, 7);
             const std::vector<float> x = values(c.rows * c.k, 2);
             const std::vector<float> bias = random_values(c.experts * c.n, 3);
@@ -123,7 +123,7 @@ TEST_P(ExpertOps, ManyValuesOfExperts) {
     if (!ctx().on_cuda() || dtype() == Dtype::f32) GTEST_SKIP() << "nothing is converted";
     const ExpertCase c = {130, 2, 5, 2048, 8192, false};
     const Arena::Scope scope(ctx().arena);
-    Weights weights(Kind::keep, ctx().arena.source());
+    Weights weights(Kind::as_stored, ctx().arena.source());
     RandomBlocks blocks(Dtype::mxfp4, c.experts * c.n, c.k, 7);
     const ExpertMatrices experts = matrices_of(weights, blocks.tensor(), c.experts);
     const Tensor x = device_.up(values(c.rows * c.k, 2, 0.01), dtype(), {c.rows, c.k});
@@ -150,7 +150,7 @@ TEST_P(ExpertOps, GatedExperts) {
             SCOPED_TRACE(concat(name_of(type), ", ", rows, " rows"));
             ctx().batch_invariant = rows < 100;
             const Arena::Scope scope(ctx().arena);
-            Weights weights(Kind::keep, ctx().arena.source());
+            Weights weights(Kind::as_stored, ctx().arena.source());
             const auto matrices = [&](uint64_t seed) {
                 std::vector<float> w = random_values(experts * n * k, seed, 1 / std::sqrt(k));
                 RandomBlocks blocks(is_quantized(type) ? type : Dtype::q8_0, experts * n, k, seed);
@@ -193,7 +193,7 @@ TEST_P(ExpertOps, GatedExperts) {
 // Up to 16 rows on the CPU, any number on a GPU.
 TEST_P(ExpertOps, RowsAreTheSameBitsWhateverIsBesideThem) {
     const ExpertCase c = {16, 2, 4, 40, 128, false};
-    for (const Kind kind : {Kind::f32, Kind::f16, Kind::int8, Kind::fp8, Kind::keep}) {
+    for (const Kind kind : {Kind::f32, Kind::f16, Kind::int8, Kind::fp8, Kind::as_stored}) {
         const Arena::Scope scope(ctx().arena);
         Weights weights(kind, ctx().arena.source());
         std::vector<float> w = random_values(c.experts * c.n * c.k, 1);
@@ -201,7 +201,7 @@ TEST_P(ExpertOps, RowsAreTheSameBitsWhateverIsBesideThem) {
         RandomBlocks blocks(Dtype::mxfp4, c.experts * c.n, c.k, 7);
         const ExpertMatrices experts = matrices_of(
             weights,
-            kind == Kind::keep ? blocks.tensor() : TestDevice::host(w, {c.experts * c.n, c.k}),
+            kind == Kind::as_stored ? blocks.tensor() : TestDevice::host(w, {c.experts * c.n, c.k}),
             c.experts);
         const std::vector<int32_t> chosen = choices(c);
         const auto run = [&](int64_t first, int64_t rows) {

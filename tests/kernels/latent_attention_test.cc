@@ -8,7 +8,7 @@
 namespace hark::test {
 namespace {
 
-using LatentKind = Precision::Weights;
+using LatentKind = WeightPrecision;
 
 class LatentOps : public testing::TestWithParam<DeviceCase> {
   protected:

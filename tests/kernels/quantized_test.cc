@@ -12,7 +12,7 @@
 namespace hark::test {
 namespace {
 
-using QuantizedKind = Precision::Weights;
+using QuantizedKind = WeightPrecision;
 
 TEST(QuantizedWeights, StayAsTheyAreOneBelowTheOther) {
     for (const Dtype dtype : kQuantizedDtypes) {
@@ -30,7 +30,7 @@ TEST(QuantizedWeights, AGpusAutoTakesF16ForAllOthers) {
     TestDevice device(kCpuCase);
     RandomBlocks blocks(Dtype::q5_0, 3, 64, 6);
     std::vector<float> values = random_values(2 * 64, 7);
-    Weights weights(QuantizedKind::keep_f16);
+    Weights weights(QuantizedKind::quantized_or_f16);
     EXPECT_EQ(weights.matrix({blocks.tensor()}).values.dtype, Dtype::q5_0);
     const Tensor plain = TestDevice::host(values, {2, 64});
     EXPECT_EQ(device.down(weights.matrix({plain}).values), TestDevice::rounded(values, Dtype::f16));
@@ -71,7 +71,7 @@ TEST(QuantizedWeights, WhatDoesNotFitIsAnError) {
                  Error);
     blocks.bytes()[25] = 0x7c;  // the second block's scale is infinity, or not a number
     for (const QuantizedKind kind :
-         {QuantizedKind::keep, QuantizedKind::f32, QuantizedKind::f16, QuantizedKind::int8})
+         {QuantizedKind::as_stored, QuantizedKind::f32, QuantizedKind::f16, QuantizedKind::int8})
         EXPECT_THROW(weights.matrix({blocks.tensor()}, kind), Error);
 }
 
@@ -83,7 +83,7 @@ struct Operands {
 
 Operands operands(Weights& weights, RandomBlocks& blocks, int64_t n, int64_t k) {
     std::vector<float> values = blocks.values();
-    return {weights.matrix({blocks.tensor()}, QuantizedKind::keep),
+    return {weights.matrix({blocks.tensor()}, QuantizedKind::as_stored),
             weights.matrix({TestDevice::host(values, {n, k})}, QuantizedKind::f32)};
 }
 
@@ -133,7 +133,7 @@ TEST_P(Quantized, ProductsAreThoseOfTheValues) {
                 SCOPED_TRACE(concat(name_of(dtype), " T ", rows, " K ", k));
                 const Arena::Scope scope(device.ctx().arena);
                 const int64_t n = 37;
-                Weights weights(QuantizedKind::keep, device.ctx().arena.source());
+                Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
                 RandomBlocks blocks(dtype, n, k, 7);
                 const Operands w = operands(weights, blocks, n, k);
                 ASSERT_EQ(w.quantized.values.dtype, dtype);
@@ -181,7 +181,7 @@ TEST_P(Quantized, ProductsOfRowsInTilesAreThoseOfTheValues) {
             if (k % block_size(dtype).values != 0) continue;
             SCOPED_TRACE(concat(name_of(dtype), " T ", rows, " K ", k));
             const Arena::Scope scope(device.ctx().arena);
-            Weights weights(QuantizedKind::keep, device.ctx().arena.source());
+            Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
             RandomBlocks blocks(dtype, n, k, 7);
             const Operands w = operands(weights, blocks, n, k);
             const Tensor x = device.up(random_values(rows * k, 8), on.activations, {rows, k});
@@ -209,7 +209,7 @@ TEST_P(Quantized, NormAndAppendAreWhatTheyAreByThemselves) {
         for (const int64_t rows : {1, 5}) {
             SCOPED_TRACE(concat(name_of(dtype), " rows ", rows));
             const Arena::Scope scope(device.ctx().arena);
-            Weights weights(QuantizedKind::keep, device.ctx().arena.source());
+            Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
             RandomBlocks blocks(dtype, 3 * k, k, 7);
             const Matrix w = weights.matrix({blocks.tensor()});
             const Tensor x = device.up(random_values(rows * k, 3), on, {rows, k});
@@ -230,7 +230,7 @@ TEST_P(Quantized, NormAndGateAreWhatTheyAreByThemselves) {
             for (const int64_t rows : {1, 5}) {
                 SCOPED_TRACE(concat(name_of(dtype), " rows ", rows, " N ", n));
                 const Arena::Scope scope(device.ctx().arena);
-                Weights weights(QuantizedKind::keep, device.ctx().arena.source());
+                Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
                 RandomBlocks blocks(dtype, 2 * n, k, 7);
                 const Matrix w = weights.matrix({blocks.tensor()});
                 const Tensor x = device.up(random_values(rows * k, 3), on, {rows, k});
@@ -280,7 +280,7 @@ TEST_P(Quantized, RowsAreTheSameBitsWhateverIsBesideThem) {
     const int64_t all_rows = on.device == Device::cpu ? 16 : 130, n = 75, k = 512;
     for (const Dtype dtype : kQuantizedDtypes) {
         const Arena::Scope scope(device.ctx().arena);
-        Weights weights(QuantizedKind::keep, device.ctx().arena.source());
+        Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
         RandomBlocks blocks(dtype, n, k, 11);
         const Matrix w = weights.matrix({blocks.tensor()});
         const Tensor x = device.up(random_values(all_rows * k, 12), on.activations, {all_rows, k});
@@ -307,7 +307,7 @@ TEST_P(Quantized, EmbeddingsAreThoseOfTheValues) {
     const Tensor tokens = device.up(std::vector<int32_t>{6, 0, 3});
     const Tensor places = device.up(std::vector<int32_t>{1, 0, 1});
     for (const Dtype dtype : kQuantizedDtypes) {
-        Weights weights(QuantizedKind::keep, device.ctx().arena.source());
+        Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
         RandomBlocks blocks(dtype, 7, c, 14);
         const Operands table = operands(weights, blocks, 7, c);
         const Tensor found = device.empty(on.activations, {3, c});

@@ -82,7 +82,7 @@ TEST(WeightsPieces, ReachAGpuOnce) {
     std::vector<f16_t> both = a;
     both.insert(both.end(), b.begin(), b.end());
     for (const int threads : {1, kThreads}) {
-        Weights weights(Precision::Weights::keep, StandInMemory::source(), threads);
+        Weights weights(WeightPrecision::as_stored, StandInMemory::source(), threads);
         const Matrix found = weights.matrix({matrix_of(a), matrix_of(b)});
         EXPECT_EQ(describe(found.values), concat("f16 (", kRows + 3, ", ", kSize, ")"));
         EXPECT_EQ(std::memcmp(found.values.data, both.data(), found.values.bytes()), 0);
@@ -92,7 +92,7 @@ TEST(WeightsPieces, ReachAGpuOnce) {
 
 TEST(WeightsPieces, OfConvertedWeightsReachAGpuOnce) {
     std::vector<f16_t> stored = numbers(kRows * kSize);
-    Weights weights(Precision::Weights::f32, StandInMemory::source(), kThreads);
+    Weights weights(WeightPrecision::f32, StandInMemory::source(), kThreads);
     const Matrix found = weights.matrix({matrix_of(stored)});
     for (size_t i = 0; i < stored.size(); ++i)
         ASSERT_EQ(found.values.as<float>()[i], to_float(stored[i])) << i;
@@ -101,7 +101,7 @@ TEST(WeightsPieces, OfConvertedWeightsReachAGpuOnce) {
 
 TEST(WeightsPieces, ErrorOfAWriteReachesTheCaller) {
     std::vector<f16_t> stored = numbers(kRows * kSize);
-    for (const Precision::Weights kind : {Precision::Weights::keep, Precision::Weights::f32})
+    for (const WeightPrecision kind : {WeightPrecision::as_stored, WeightPrecision::f32})
         for (const int good_writes : {0, 1, 3}) {
             Weights weights(kind, StandInMemory::source(good_writes), kThreads);
             try {
@@ -127,7 +127,7 @@ TEST(WeightsPieces, FindAValueThatIsNotFiniteInEachOfThem) {
                 bad[static_cast<size_t>(place)] = to_f16(-INFINITY);
                 MappedWeights files;
                 if (in_place) files.holds = [](const Tensor&) { return true; };
-                Weights weights(Precision::Weights::keep,
+                Weights weights(WeightPrecision::as_stored,
                                 on_gpu ? StandInMemory::source() : cpu_memory(), kThreads, files);
                 SCOPED_TRACE(concat(place, in_place ? " in place" : "", on_gpu ? " GPU" : ""));
                 try {
@@ -145,7 +145,7 @@ TEST(WeightsPieces, ErrorIsTheFirstPieces) {
     std::vector<f16_t> stored = numbers(kRows * kSize);
     stored[3] = to_f16(NAN);
     for (int run = 0; run < 20; ++run) {
-        Weights weights(Precision::Weights::keep, StandInMemory::source(0), kThreads);
+        Weights weights(WeightPrecision::as_stored, StandInMemory::source(0), kThreads);
         try {
             weights.matrix({matrix_of(stored)});
             FAIL() << "was taken";

@@ -11,7 +11,7 @@
 namespace hark::test {
 namespace {
 
-using Kind = Precision::Weights;
+using Kind = WeightPrecision;
 
 std::vector<float> values_of(const Matrix& matrix) {
     std::vector<float> values;
@@ -120,7 +120,7 @@ TEST(Weights, TransposesBlocksAndPartsOfOneShape) {
     RandomBlocks stored(Dtype::q8_0, 6, 32, 1);
     std::vector<float> numbers = stored.values();
     const Tensor wide = TestDevice::host(numbers, {6, 32});
-    for (const Kind kind : {Kind::keep, Kind::f32, Kind::f16, Kind::int8, Kind::fp8}) {
+    for (const Kind kind : {Kind::as_stored, Kind::f32, Kind::f16, Kind::int8, Kind::fp8}) {
         Weights weights(kind);
         const auto parts_of = [&](const Tensor& all) {
             return weights.transposed_matrices({all.slice(0, 3), all.slice(3, 6)});
@@ -153,7 +153,7 @@ TEST(Weights, WhatDoesNotFitIsAnError) {
     EXPECT_THROW(weights.convolution(a), Error);
     for (const float bad : {std::numeric_limits<float>::infinity(), NAN})
         for (const Kind kind :
-             {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8})
+             {Kind::as_stored, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8})
             EXPECT_THROW(weights.matrix({device.up({1, bad}, Dtype::f32, {1, 2})}, kind), Error);
 }
 
@@ -195,7 +195,7 @@ TEST(Weights, DoNotDependOnTheThreads) {
             TestDevice::rounded(random_values(kRows * kSize, 9), stored);
         const Tensor from = device.up(values, stored, {kRows, kSize});
         for (const Kind kind :
-             {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8}) {
+             {Kind::as_stored, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8}) {
             SCOPED_TRACE(concat(name_of(stored), " as ", static_cast<int>(kind)));
             Weights one(kind), many(kind, cpu_memory(), 5);
             const Matrix expected = one.matrix({from, from}), found = many.matrix({from, from});
@@ -237,7 +237,7 @@ TEST(Weights, RefuseWhatIsNotFinite) {
     TestDevice device(kCpuCase);
     for (const Dtype stored : {Dtype::f32, Dtype::f16, Dtype::bf16})
         for (const Kind kind :
-             {Kind::keep, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8})
+             {Kind::as_stored, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8})
             for (const float value : {INFINITY, -INFINITY, NAN})
                 for (const size_t place : {0, 70 * 8 + 3, 100 * 8 - 1}) {
                     std::vector<float> values = random_values(100 * 8, 11);

@@ -198,7 +198,7 @@ TEST_F(WrittenFiles, Ctranslate2sInt8StaysInt8) {
     const auto file = open_model(path_);
     expect_same(*file, test::whisper_demo(), kInt8);
     const Model model = read_model(*file, {});
-    EXPECT_EQ(model.precision.weights, Precision::Weights::int8);
+    EXPECT_EQ(model.precision.weights, WeightPrecision::int8);
     EXPECT_EQ(model.precision.cache, Dtype::f16);
     const Matrix& qkv = model.decoder.blocks[3].attn.qkv.weight;
     ASSERT_EQ(describe(qkv.values), "int8 (768, 256)");
@@ -211,8 +211,7 @@ TEST_F(WrittenFiles, Ctranslate2sInt8StaysInt8) {
             ASSERT_EQ(stored, std::lround(keys.as<float>()[row * 256 + i] / scale));
             ASSERT_FLOAT_EQ(stored * scale, keys.as<float>()[row * 256 + i]);
         }
-    EXPECT_EQ(read_model(*file, {Precision::Weights::f32}).precision.weights,
-              Precision::Weights::f32);
+    EXPECT_EQ(read_model(*file, {WeightPrecision::f32}).precision.weights, WeightPrecision::f32);
 }
 
 // Each value is a whole number divided by the scale, which queries, keys and values share.

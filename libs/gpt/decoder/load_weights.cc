@@ -67,9 +67,9 @@ class PartReader {
     }
 
     // The router decides which experts compute a token: int8 or fp8 would change its choices.
-    Linear router(Precision::Weights precision) {
-        if (precision == Precision::Weights::int8 || precision == Precision::Weights::fp8)
-            precision = Precision::Weights::keep_f16;
+    Linear router(WeightPrecision precision) {
+        if (precision == WeightPrecision::int8 || precision == WeightPrecision::fp8)
+            precision = WeightPrecision::quantized_or_f16;
         return {weights_.matrix({take(Part::router)}, precision),
                 vector_or_none(Part::router_bias)};
     }
@@ -204,7 +204,7 @@ DecoderMlp read_mlp(PartReader& read, const DecoderConfig& c, Communicator& rank
                      c.residual_scale, &ranks}};
 }
 
-Experts read_experts(PartReader& read, const DecoderConfig& c, Precision::Weights precision,
+Experts read_experts(PartReader& read, const DecoderConfig& c, WeightPrecision precision,
                      Communicator& ranks) {
     const ExpertConfig& e = c.experts;
     Experts block{.norm = read.norm(Part::mlp_norm),

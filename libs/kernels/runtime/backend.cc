@@ -114,24 +114,23 @@ Context ComputeOptions::context_at(int place) const {
 }
 
 Precision precision_of(const std::string& dtype, Device device, Dtype stored) {
-    using Weights = Precision::Weights;
     if (device == Device::cuda) {
         if (dtype == "auto" && stored == Dtype::bf16)
-            return {Weights::keep_bf16, Dtype::bf16, Dtype::bf16};
-        if (dtype == "auto") return {Weights::keep_f16, Dtype::f16, Dtype::f16};
-        if (dtype == "f16") return {Weights::f16, Dtype::f16, Dtype::f16};
-        if (dtype == "bf16") return {Weights::bf16, Dtype::bf16, Dtype::bf16};
-        if (dtype == "int8") return {Weights::int8, Dtype::f16, Dtype::f16};
+            return {WeightPrecision::quantized_or_bf16, Dtype::bf16, Dtype::bf16};
+        if (dtype == "auto") return {WeightPrecision::quantized_or_f16, Dtype::f16, Dtype::f16};
+        if (dtype == "f16") return {WeightPrecision::f16, Dtype::f16, Dtype::f16};
+        if (dtype == "bf16") return {WeightPrecision::bf16, Dtype::bf16, Dtype::bf16};
+        if (dtype == "int8") return {WeightPrecision::int8, Dtype::f16, Dtype::f16};
         if (dtype == "fp8" && stored == Dtype::bf16)
-            return {Weights::fp8, Dtype::bf16, Dtype::bf16};
-        if (dtype == "fp8") return {Weights::fp8, Dtype::f16, Dtype::f16};
+            return {WeightPrecision::fp8, Dtype::bf16, Dtype::bf16};
+        if (dtype == "fp8") return {WeightPrecision::fp8, Dtype::f16, Dtype::f16};
     }
     if (dtype == "fp8") fail(kNoFp8, "the CPU", kInsteadOfFp8);
-    if (dtype == "auto") return {Weights::keep, Dtype::f32};
-    if (dtype == "f32") return {Weights::f32, Dtype::f32};
-    if (dtype == "f16") return {Weights::f16, Dtype::f16};
-    if (dtype == "bf16") return {Weights::bf16, Dtype::f16};
-    if (dtype == "int8") return {Weights::int8, Dtype::f16};
+    if (dtype == "auto") return {WeightPrecision::as_stored, Dtype::f32};
+    if (dtype == "f32") return {WeightPrecision::f32, Dtype::f32};
+    if (dtype == "f16") return {WeightPrecision::f16, Dtype::f16};
+    if (dtype == "bf16") return {WeightPrecision::bf16, Dtype::f16};
+    if (dtype == "int8") return {WeightPrecision::int8, Dtype::f16};
     throw UsageError(
         concat("--dtype: expected auto, f32, f16, bf16, int8 or fp8, got '", dtype, "'"));
 }

@@ -46,21 +46,23 @@ struct ComputeOptions {
     Context context_at(int place) const;
 };
 
+// The dtype of a model's weights in memory. as_stored: quantised and bf16 matrices unchanged;
+// others f16 if the file's values fit it exactly, else f32. quantized_or_f16, quantized_or_bf16:
+// quantised matrices unchanged; others f16 or bf16.
+enum class WeightPrecision {
+    as_stored,
+    quantized_or_f16,
+    quantized_or_bf16,
+    f32,
+    f16,
+    bf16,
+    int8,
+    fp8
+};
+
 // Types of a model's weights, caches and activations in memory.
 struct Precision {
-    // The dtype of the weights. `keep`: quantised and bf16 matrices unchanged; others f16 if the
-    // file's values fit it exactly, else f32. `keep_f16`, `keep_bf16`: quantised matrices
-    // unchanged; others f16 or bf16.
-    enum class Weights {
-        keep,
-        keep_f16,
-        keep_bf16,
-        f32,
-        f16,
-        bf16,
-        int8,
-        fp8
-    } weights = Weights::keep;
+    WeightPrecision weights = WeightPrecision::as_stored;
     Dtype cache = Dtype::f32;        // keys and values
     Dtype activations = Dtype::f32;  // f32 on the CPU
 };

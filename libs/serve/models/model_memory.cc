@@ -33,13 +33,13 @@ int64_t bytes_on_disk(const fs::path& path) {
 
 int64_t weight_bytes(const models::ModelHandle& model, const fs::path& path,
                      const Precision& precision) {
-    using enum Precision::Weights;
+    using enum WeightPrecision;
     const Dtype stored = model.gpt ? gpt::stored_type(*model.gpt) : model.whisper->stored_type();
-    const bool keeps = precision.weights == keep || precision.weights == keep_f16 ||
-                       precision.weights == keep_bf16;
+    const bool keeps = precision.weights == as_stored || precision.weights == quantized_or_f16 ||
+                       precision.weights == quantized_or_bf16;
     if (keeps && is_quantized(stored)) return bytes_on_disk(path);
     int64_t value = 2;
-    if (precision.weights == keep) value = static_cast<int64_t>(size_of(stored));
+    if (precision.weights == as_stored) value = static_cast<int64_t>(size_of(stored));
     if (precision.weights == f32) value = 4;
     if (precision.weights == int8 || precision.weights == fp8) value = 1;
     int64_t bytes = 0;

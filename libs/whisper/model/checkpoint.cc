@@ -11,7 +11,7 @@ namespace {
 // Reads layers by the names of their tensors.
 class LayerReader {
   public:
-    LayerReader(TensorSource& file, Weights& weights, Precision::Weights precision)
+    LayerReader(TensorSource& file, Weights& weights, WeightPrecision precision)
         : file_(file), weights_(weights), precision_(precision) {}
 
     LayerNorm norm(const std::string& name, int64_t c) {
@@ -43,19 +43,21 @@ class LayerReader {
     }
 
   private:
-    Precision::Weights unquantized() const {
-        using enum Precision::Weights;
-        return precision_ == keep_f16 ? f16 : precision_ == keep_bf16 ? bf16 : precision_;
+    WeightPrecision unquantized() const {
+        using enum WeightPrecision;
+        return precision_ == quantized_or_f16    ? f16
+               : precision_ == quantized_or_bf16 ? bf16
+                                                 : precision_;
     }
 
     TensorSource& file_;
     Weights& weights_;
-    Precision::Weights precision_;
+    WeightPrecision precision_;
 };
 
 // fp8 would round the features that the convolutions read.
-Precision::Weights of_convolutions(const Precision& precision) {
-    using enum Precision::Weights;
+WeightPrecision of_convolutions(const Precision& precision) {
+    using enum WeightPrecision;
     if (precision.weights != fp8) return precision.weights;
     return precision.activations == Dtype::bf16 ? bf16 : f16;
 }
@@ -63,7 +65,7 @@ Precision::Weights of_convolutions(const Precision& precision) {
 Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config,
                      const Precision& precision) {
     LayerReader layers(file, weights, precision.weights);
-    const Precision::Weights convolutions = of_convolutions(precision);
+    const WeightPrecision convolutions = of_convolutions(precision);
     const int64_t c = config.n_audio_state;
     Encoder encoder;
     encoder.n_head = config.n_audio_head;
@@ -87,7 +89,7 @@ Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config,
 }
 
 Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config,
-                     Precision::Weights precision) {
+                     WeightPrecision precision) {
     LayerReader layers(file, weights, precision);
     const int64_t c = config.n_text_state;
     Decoder decoder;
@@ -123,7 +125,7 @@ Model read_tensors(TensorSource& file, const Config& config, Precision precision
 }  // namespace
 
 Model read_model(ModelFile& file, Precision precision, const MemorySource& memory, int threads) {
-    if (precision.weights == Precision::Weights::keep && file.int8())
+    if (precision.weights == WeightPrecision::as_stored && file.int8())
         precision = precision_of("int8");
     const ProfileSpan span("load");
     Model model = naming(file.tensors(), [&] {

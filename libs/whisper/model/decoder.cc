@@ -9,7 +9,7 @@ namespace hark::whisper {
 
 CrossKvMode CrossKvCache::resolved_mode(const Config& config, const Precision& precision,
                                         CrossKvMode mode, Device device) {
-    using enum Precision::Weights;
+    using enum WeightPrecision;
     const Dtype weights = precision.weights == int8  ? Dtype::i8
                           : precision.weights == fp8 ? Dtype::fp8
                                                      : precision.activations;
