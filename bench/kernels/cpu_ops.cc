@@ -129,7 +129,7 @@ class Bench {
     // From weights stored as `dtype`.
     void decoder_products(Kind kind, Dtype dtype, const char* name) {
         const int64_t c = model_.width;
-        Weights weights(kind);
+        WeightStore weights(kind);
         std::vector<Matrix> products;
         double bytes = 0, flops_per_row = 0;
         const auto add = [&](int64_t n, int64_t k) {
@@ -168,7 +168,7 @@ class Bench {
         return tensor;
     }
     void fill(Tensor tensor) {
-        Weights source(tensor.dtype == Dtype::f16    ? Kind::f16
+        WeightStore source(tensor.dtype == Dtype::f16    ? Kind::f16
                        : tensor.dtype == Dtype::bf16 ? Kind::bf16
                                                      : Kind::f32);
         const Matrix drawn = source.matrix({values(1, tensor.size())});
@@ -191,7 +191,7 @@ class Bench {
                    const char* name, Epilogue then, bool residual = false,
                    Dtype stored = Dtype::f32) {
         const Arena::Scope scope(ctx_.arena);
-        Weights weights(kind);
+        WeightStore weights(kind);
         const Matrix w =
             weights.matrix({is_quantized(stored) ? blocks(stored, n, k) : values(n, k)});
         Tensor x = filled({rows, k}), y = filled({rows, n});
@@ -206,7 +206,7 @@ class Bench {
     void convolution(int64_t frames, int64_t channels, int stride, Kind kind, const char* name) {
         const Arena::Scope scope(ctx_.arena);
         const int64_t n = model_.width, t_out = (frames - 1) / stride + 1;
-        Weights weights(kind);
+        WeightStore weights(kind);
         const Matrix w = weights.matrix({values(n, 3 * channels)});
         Tensor x = filled({1, frames, channels}), y = ctx_.arena.tensor(Dtype::f32, {1, t_out, n});
         const Epilogue then = {.bias = filled({n}), .activation = Activation::gelu};

@@ -1,4 +1,4 @@
-// Tensor: a view of typed memory on one device. Weights, Arena and State own the memory.
+// Tensor: a view of typed memory on one device. WeightStore, Arena and State own the memory.
 #pragma once
 
 #include <array>

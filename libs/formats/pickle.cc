@@ -20,10 +20,10 @@ constexpr size_t kMaxText = 4096;
 constexpr const char* kOrderedDict = "collections OrderedDict";
 
 // The machine that a pickle is a program of, without what would run code.
-class Machine {
+class PickleVm {
   public:
-    Machine(std::string_view bytes, const std::set<std::string>& globals, const std::string& where,
-            std::vector<PickleValue>& values)
+    PickleVm(std::string_view bytes, const std::set<std::string>& globals, const std::string& where,
+             std::vector<PickleValue>& values)
         : in_(bytes, where), globals_(globals), where_(where), values_(values) {}
 
     uint32_t run() {
@@ -324,7 +324,7 @@ Pickle::Pickle(std::string_view bytes, const std::set<std::string>& globals,
                const std::string& where) {
     require(bytes.size() <= kMaxPickle, where, ": expected a pickle of at most ", kMaxPickle,
             " bytes, found ", bytes.size());
-    root_ = Machine(bytes, globals, where, values_).run();
+    root_ = PickleVm(bytes, globals, where, values_).run();
 }
 
 const PickleValue* Pickle::find(const PickleValue& dict, std::string_view key) const {

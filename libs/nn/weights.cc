@@ -123,14 +123,14 @@ void for_pieces(int threads, int64_t n, const Use& use) {
 }  // namespace
 
 // Consecutive rows of a matrix.
-struct Weights::Part {
+struct WeightStore::Part {
     int64_t rows;
     ReadRows read;
     Dtype dtype;    // as it is stored
     Tensor stored;  // the rows in the final layout, in their stored type; or none
 };
 
-int64_t Weights::rows_in(const std::vector<Part>& parts) {
+int64_t WeightStore::rows_in(const std::vector<Part>& parts) {
     int64_t rows = 0;
     for (const Part& part : parts) rows += part.rows;
     return rows;
@@ -144,13 +144,14 @@ Matrix rows_of(const Matrix& all, int64_t begin, int64_t end) {
 Tensor zeros_of(int64_t n) { return Tensor(nullptr, Dtype::f32, {n}); }
 
 // Rows [first, first + count) of a part, from row `at` of the matrix on.
-struct Weights::Rows {
+struct WeightStore::Rows {
     const Part& part;
     int64_t first, count, at;
 };
 
 // All rows of the parts, `most` at a time.
-std::vector<Weights::Rows> Weights::pieces_of(const std::vector<Part>& parts, int64_t most) {
+std::vector<WeightStore::Rows> WeightStore::pieces_of(const std::vector<Part>& parts,
+                                                      int64_t most) {
     std::vector<Rows> pieces;
     int64_t at = 0;
     for (const Part& part : parts) {
@@ -163,8 +164,8 @@ std::vector<Weights::Rows> Weights::pieces_of(const std::vector<Part>& parts, in
 
 // Calls use(n, row) for row n of the matrix that consists of the parts, in any order, on the
 // threads.
-void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
-                       const std::function<void(int64_t, std::span<const float>)>& use) const {
+void WeightStore::for_rows(const std::vector<Part>& parts, int64_t size,
+                           const std::function<void(int64_t, std::span<const float>)>& use) const {
     const std::vector<Rows> pieces = pieces_of(parts, kRowsAtOnce);
     std::vector<std::vector<float>> buffers(static_cast<size_t>(std::max(threads_, 1)));
     for_pieces(threads_, std::ssize(pieces), [&](int64_t worker, int64_t i) {
@@ -179,7 +180,7 @@ void Weights::for_rows(const std::vector<Part>& parts, int64_t size,
 
 // The type of `as_stored`: bf16 if all parts have it, else f16 if all values fit it
 // exactly, else f32.
-WeightPrecision Weights::resolve_precision(const std::vector<Part>& parts, int64_t size) const {
+WeightPrecision WeightStore::resolve_precision(const std::vector<Part>& parts, int64_t size) const {
     const auto are = [&](Dtype dtype) {
         return std::all_of(parts.begin(), parts.end(),
                            [&](const Part& part) { return part.dtype == dtype; });
@@ -194,13 +195,13 @@ WeightPrecision Weights::resolve_precision(const std::vector<Part>& parts, int64
 }
 
 // Whether the kernels can read the tensor where it is.
-bool Weights::is_usable_in_place(const Tensor& stored) const {
+bool WeightStore::is_usable_in_place(const Tensor& stored) const {
     if (memory_.device != Device::cpu || !files_.holds || !files_.holds(stored)) return false;
     const size_t aligned = is_quantized(stored.dtype) ? 1 : size_of(stored.dtype);
     return reinterpret_cast<uintptr_t>(stored.data) % aligned == 0;
 }
 
-bool Weights::stays_in_place(const Tensor& stored) const {
+bool WeightStore::stays_in_place(const Tensor& stored) const {
     if (!is_usable_in_place(stored)) return false;
     if (is_quantized(stored.dtype)) return keeps_blocks(precision_);
     // as_stored: f32 becomes f16 where all values fit it.
@@ -208,13 +209,13 @@ bool Weights::stays_in_place(const Tensor& stored) const {
     return dtype_of_kind(precision_) == stored.dtype;
 }
 
-bool Weights::are_stored(const std::vector<Part>& parts, Dtype dtype) {
+bool WeightStore::are_stored(const std::vector<Part>& parts, Dtype dtype) {
     return std::all_of(parts.begin(), parts.end(),
                        [&](const Part& part) { return part.stored && part.stored.dtype == dtype; });
 }
 
 // The parts, of one type, stacked unchanged; one that is usable in place is only checked.
-Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
+Matrix WeightStore::as_stored(const std::vector<Part>& parts, int64_t size) {
     const Tensor& stored = parts.front().stored;
     const Dtype dtype = stored.dtype;
     const bool in_place = parts.size() == 1 && is_usable_in_place(stored);
@@ -237,7 +238,7 @@ Matrix Weights::as_stored(const std::vector<Part>& parts, int64_t size) {
     return {values, {}, false};
 }
 
-Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, WeightPrecision kind) {
+Matrix WeightStore::converted(const std::vector<Part>& parts, int64_t size, WeightPrecision kind) {
     const bool keeps = kind == Kind::as_stored;
     if (keeps) kind = resolve_precision(parts, size);
     if (kind == Kind::quantized_or_f16) kind = Kind::f16;
@@ -272,7 +273,7 @@ Matrix Weights::converted(const std::vector<Part>& parts, int64_t size, WeightPr
     return {to_device(matrix.values), to_device(matrix.scales), keeps};
 }
 
-Matrix Weights::matrix(const std::vector<Tensor>& stored, WeightPrecision precision) {
+Matrix WeightStore::matrix(const std::vector<Tensor>& stored, WeightPrecision precision) {
     const int64_t size = common_length("rows", stored, 1);
     std::vector<Part> parts;
     for (const Tensor& tensor : stored)
@@ -285,7 +286,7 @@ Matrix Weights::matrix(const std::vector<Tensor>& stored, WeightPrecision precis
     return converted(parts, size, precision);
 }
 
-std::vector<Matrix> Weights::matrices(const std::vector<Tensor>& stored) {
+std::vector<Matrix> WeightStore::matrices(const std::vector<Tensor>& stored) {
     if (memory_.device == Device::cpu) {
         std::vector<Matrix> each;
         for (const Tensor& part : stored) each.push_back(matrix({part}));
@@ -294,11 +295,11 @@ std::vector<Matrix> Weights::matrices(const std::vector<Tensor>& stored) {
     return split_stacked(matrix(stored), std::ssize(stored));
 }
 
-std::vector<Matrix> Weights::transposed_matrices(const std::vector<Tensor>& stored) {
+std::vector<Matrix> WeightStore::transposed_matrices(const std::vector<Tensor>& stored) {
     return split_stacked(transposed(stored), std::ssize(stored));
 }
 
-Matrix Weights::transposed(const std::vector<Tensor>& stored, WeightPrecision precision) {
+Matrix WeightStore::transposed(const std::vector<Tensor>& stored, WeightPrecision precision) {
     std::vector<std::vector<float>> widened;  // those that were quantised
     std::vector<Tensor> numbers;
     for (const Tensor& tensor : stored)
@@ -315,7 +316,7 @@ Matrix Weights::transposed(const std::vector<Tensor>& stored, WeightPrecision pr
     return converted(parts, size, precision);
 }
 
-Matrix Weights::convolution(Tensor stored, WeightPrecision precision) {
+Matrix WeightStore::convolution(Tensor stored, WeightPrecision precision) {
     check_stored("weights", stored, 3);
     const int64_t channels = stored.dim(1), taps = stored.dim(2), size = channels * taps;
     const Tensor flat(stored.data, stored.dtype, {stored.dim(0), size});
@@ -331,7 +332,7 @@ Matrix Weights::convolution(Tensor stored, WeightPrecision precision) {
     return converted({{stored.dim(0), read, stored.dtype, {}}}, size, precision);
 }
 
-Tensor Weights::vector(const std::vector<Tensor>& parts, float offset) {
+Tensor WeightStore::vector(const std::vector<Tensor>& parts, float offset) {
     int64_t size = 0;
     for (const Tensor& part : parts) {
         if (part) check_stored("weights", part, 1);
@@ -352,7 +353,7 @@ Tensor Weights::vector(const std::vector<Tensor>& parts, float offset) {
     return to_device(joined);
 }
 
-Tensor Weights::table(Tensor stored) {
+Tensor WeightStore::table(Tensor stored) {
     require(stored && is_float(stored.dtype),
             "weights: expected a table of f32, f16 or bf16, found ", stored);
     Tensor copy = empty(Dtype::f32, {stored.size()});
@@ -363,11 +364,11 @@ Tensor Weights::table(Tensor stored) {
     return to_device(copy);
 }
 
-Tensor Weights::empty(Dtype dtype, std::initializer_list<int64_t> shape) {
+Tensor WeightStore::empty(Dtype dtype, std::initializer_list<int64_t> shape) {
     return take(cpu_memory(), Tensor(nullptr, dtype, shape));
 }
 
-Tensor Weights::take(const MemorySource& memory, Tensor view) {
+Tensor WeightStore::take(const MemorySource& memory, Tensor view) {
     view.data = memory.allocate(std::max<size_t>(view.bytes(), 1));
     view.device = memory.device;
     blocks_.emplace_back(view.data, memory.release);
@@ -376,7 +377,7 @@ Tensor Weights::take(const MemorySource& memory, Tensor view) {
     return view;
 }
 
-Tensor Weights::to_device(Tensor host) {
+Tensor WeightStore::to_device(Tensor host) {
     if (!host || memory_.device == Device::cpu) return host;
     const Tensor device = take(memory_, host);
     const auto* from = static_cast<const std::byte*>(host.data);

@@ -1,8 +1,8 @@
-// Weights: the memory of a model's parameters, converted once while a checkpoint is read.
+// WeightStore: the memory of a model's parameters, converted once while a checkpoint is read.
 //
-// A model keeps one Weights and the views that it returns:
+// A model keeps one WeightStore and the views that it returns:
 //
-//     Weights weights(precision.weights, ctx.arena.source());
+//     WeightStore weights(precision.weights, ctx.arena.source());
 //     block.qkv = weights.matrix({q, k, v});               // (3C, C), rows stacked
 //     block.qkv_bias = weights.vector({qb, zeros_of(C), vb});  // (3C); Whisper's keys have no bias
 //     block.c_fc = weights.transposed({stored});           // GPT-2's Conv1D, stored (in, out)
@@ -42,17 +42,17 @@ Matrix rows_of(const Matrix& all, int64_t begin, int64_t end);
 // Part of a vector that no file stores: n zeros.
 Tensor zeros_of(int64_t n);
 
-class Weights {
+class WeightStore {
   public:
     // Results are stored in `memory`, the CPU's or a GPU's. `threads` threads of the CPU read and
     // convert. A matrix of one part that stays as it is stored is used in place, on the CPU, if it
     // is in `files`.
-    explicit Weights(WeightPrecision precision = WeightPrecision::as_stored,
-                     const MemorySource& memory = cpu_memory(), int threads = 1,
-                     MappedWeights files = {})
+    explicit WeightStore(WeightPrecision precision = WeightPrecision::as_stored,
+                         const MemorySource& memory = cpu_memory(), int threads = 1,
+                         MappedWeights files = {})
         : memory_(memory), precision_(precision), threads_(threads), files_(std::move(files)) {}
-    Weights(Weights&&) = default;
-    Weights& operator=(Weights&&) = default;
+    WeightStore(WeightStore&&) = default;
+    WeightStore& operator=(WeightStore&&) = default;
 
     // The parts (N1, K), (N2, K), ... stacked: (N1 + N2 + ..., K), in the constructor's precision
     // or in another.

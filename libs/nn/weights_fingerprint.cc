@@ -6,7 +6,7 @@
 
 namespace hark {
 
-void Weights::add_to(Fingerprint& fingerprint, Context& ctx) const {
+void WeightStore::add_to(Fingerprint& fingerprint, Context& ctx) const {
     constexpr size_t kSampled = 4096;  // bytes, from a tensor's beginning
     std::vector<std::byte> values(kSampled);
     for (const Tensor& tensor : tensors_) {

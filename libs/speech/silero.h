@@ -21,7 +21,7 @@ struct SileroModel {
     static constexpr int64_t kWindow = 256;  // samples of a spectrum
     static constexpr int64_t kSpectra = 4;   // per step, every 128 samples
 
-    Weights memory;
+    WeightStore memory;
     Matrix basis;                        // (2 * kBins, kWindow): cosines, then sines
     std::array<Matrix, 4> convolutions;  // kernel 3: 129 -> 128 -> 64 -> 64 -> 128
     std::array<Tensor, 4> biases;

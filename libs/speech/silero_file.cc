@@ -87,7 +87,7 @@ class Found {
     std::shared_ptr<const SileroModel> model() const {
         auto made = std::make_shared<SileroModel>();
         SileroModel& m = *made;
-        Weights& memory = m.memory;
+        WeightStore& memory = m.memory;
         try {
             m.basis = memory.matrix({of("stft_conv.weight").reshaped({258, 256})});
             for (size_t i = 0; i < m.convolutions.size(); ++i) {

@@ -16,7 +16,7 @@ TEST_P(Conv1dInF32, AgreesWithPyTorch) {
         const std::vector<int64_t> shape = golden["shape"];  // B, T, C
         const int64_t outputs = golden["outputs"], frames = golden["frames"];
         std::vector<float> stored = golden["w"];
-        Weights weights(WeightPrecision::f32, device.ctx().arena.source());
+        WeightStore weights(WeightPrecision::f32, device.ctx().arena.source());
         const Matrix w = weights.convolution(TestDevice::host(stored, {outputs, shape[2], 3}));
         Tensor x = device.up(golden["x"], Dtype::f32, {shape[0], shape[1], shape[2]});
         Tensor y = device.empty(Dtype::f32, {shape[0], frames, outputs});
@@ -86,7 +86,7 @@ TEST_P(Conv1d, AgreesWithTheSumInDouble) {
                     const Conv1dCase c = {frames, channels, outputs, stride};
                     const int64_t t_out = (frames - 1) / stride + 1;
                     std::vector<float> stored = random_values(outputs * channels * 3, 2, 0.2);
-                    Weights weights(precision, device.ctx().arena.source());
+                    WeightStore weights(precision, device.ctx().arena.source());
                     const Matrix w =
                         weights.convolution(TestDevice::host(stored, {outputs, channels, 3}));
                     const std::vector<float> given = random_values(2 * frames * channels, 3);
@@ -131,7 +131,7 @@ TEST(Conv1dOnCuda, SequencesInSeveralParts) {
     std::vector<float> stored = random_values(3 * 400 * 3, 2, 0.03);
     const std::vector<float> x = random_values(3 * 3000 * 400, 3),
                              residual = random_values(3 * 3000 * 3, 4);
-    Weights weights(WeightPrecision::f32, device.ctx().arena.source());
+    WeightStore weights(WeightPrecision::f32, device.ctx().arena.source());
     const Matrix w = weights.convolution(TestDevice::host(stored, {3, 400, 3}));
     Tensor y = device.empty(Dtype::f32, {3, 3000, 3});
     conv1d(device.ctx(), y, device.up(x, Dtype::f32, {3, 3000, 400}), w, 1,

@@ -21,7 +21,7 @@ TEST_P(Embedding, IsTheRowPlusThePosition) {
              {std::pair{WeightPrecision::f32, 1e-7}, std::pair{WeightPrecision::f16, 1e-3},
               std::pair{WeightPrecision::bf16, 8e-3}, std::pair{WeightPrecision::int8, 2e-2},
               std::pair{WeightPrecision::fp8, 0.13}}) {
-            Weights weights(precision, device.ctx().arena.source());
+            WeightStore weights(precision, device.ctx().arena.source());
             const Matrix table = weights.matrix({TestDevice::host(stored, {7, columns})});
             Tensor y = device.empty(GetParam().activations, {5, columns});
             embedding(device.ctx(), y, device.up(tokens), device.up(position), table, positions);

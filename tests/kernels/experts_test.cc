@@ -58,7 +58,7 @@ std::vector<double> experts_expected(const ExpertCase& c, const std::vector<floa
 }
 
 // A matrix per expert, from rows of one that stacks them.
-ExpertMatrices matrices_of(Weights& weights, const Tensor& stacked, int64_t experts) {
+ExpertMatrices matrices_of(WeightStore& weights, const Tensor& stacked, int64_t experts) {
     std::vector<Tensor> parts;
     const int64_t n = stacked.dim(0) / experts;
     for (int64_t e = 0; e < experts; ++e) parts.push_back(stacked.slice(e * n, (e + 1) * n));
@@ -70,7 +70,7 @@ TEST_P(ExpertOps, ExpertLinear) {
         for (const Kind kind : {Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8}) {
             SCOPED_TRACE(concat(c.rows, " rows, ", c.n, " x ", c.k, ", kind ", int(kind)));
             const Arena::Scope scope(ctx().arena);
-            Weights weights(kind, ctx().arena.source());
+            WeightStore weights(kind, ctx().arena.source());
             std::vector<float> w = random_values(c.experts * c.n * c.k, 1, 1 / std::sqrt(c.k));
             const std::vector<float> x = values(c.rows * c.k, 2);
             const std::vector<float> bias = random_values(c.experts * c.n, 3);
@@ -100,7 +100,7 @@ TEST_P(ExpertOps, ExpertLinearFromBlocks) {
             SCOPED_TRACE(concat(name_of(type), ", ", c.rows, " rows of ", c.k));
             ctx().batch_invariant = c.rows < 100;  // else a GPU converts the weights
             const Arena::Scope scope(ctx().arena);
-            Weights weights(Kind::as_stored, ctx().arena.source());
+            WeightStore weights(Kind::as_stored, ctx().arena.source());
             RandomBlocks blocks(type, c.experts * c.n, c.k, 7);
             const std::vector<float> x = values(c.rows * c.k, 2);
             const std::vector<float> bias = random_values(c.experts * c.n, 3);
@@ -123,7 +123,7 @@ TEST_P(ExpertOps, ManyValuesOfExperts) {
     if (!ctx().on_cuda() || dtype() == Dtype::f32) GTEST_SKIP() << "nothing is converted";
     const ExpertCase c = {130, 2, 5, 2048, 8192, false};
     const Arena::Scope scope(ctx().arena);
-    Weights weights(Kind::as_stored, ctx().arena.source());
+    WeightStore weights(Kind::as_stored, ctx().arena.source());
     RandomBlocks blocks(Dtype::mxfp4, c.experts * c.n, c.k, 7);
     const ExpertMatrices experts = matrices_of(weights, blocks.tensor(), c.experts);
     const Tensor x = device_.up(values(c.rows * c.k, 2, 0.01), dtype(), {c.rows, c.k});
@@ -150,7 +150,7 @@ TEST_P(ExpertOps, GatedExperts) {
             SCOPED_TRACE(concat(name_of(type), ", ", rows, " rows"));
             ctx().batch_invariant = rows < 100;
             const Arena::Scope scope(ctx().arena);
-            Weights weights(Kind::as_stored, ctx().arena.source());
+            WeightStore weights(Kind::as_stored, ctx().arena.source());
             const auto matrices = [&](uint64_t seed) {
                 std::vector<float> w = random_values(experts * n * k, seed, 1 / std::sqrt(k));
                 RandomBlocks blocks(is_quantized(type) ? type : Dtype::q8_0, experts * n, k, seed);
@@ -195,7 +195,7 @@ TEST_P(ExpertOps, RowsAreTheSameBitsWhateverIsBesideThem) {
     const ExpertCase c = {16, 2, 4, 40, 128, false};
     for (const Kind kind : {Kind::f32, Kind::f16, Kind::int8, Kind::fp8, Kind::as_stored}) {
         const Arena::Scope scope(ctx().arena);
-        Weights weights(kind, ctx().arena.source());
+        WeightStore weights(kind, ctx().arena.source());
         std::vector<float> w = random_values(c.experts * c.n * c.k, 1);
         const std::vector<float> x = values(c.rows * c.k, 2);
         RandomBlocks blocks(Dtype::mxfp4, c.experts * c.n, c.k, 7);

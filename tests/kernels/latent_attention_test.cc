@@ -56,7 +56,7 @@ TEST_P(LatentOps, HeadLinear) {
                                       LatentKind::int8, LatentKind::fp8}) {
             SCOPED_TRACE(concat(c.rows, " rows, ", c.n, " x ", c.k, ", kind ", int(kind)));
             const Arena::Scope scope(ctx().arena);
-            Weights weights(kind, ctx().arena.source());
+            WeightStore weights(kind, ctx().arena.source());
             std::vector<float> w = random_values(c.heads * c.n * c.k, 1, 1 / std::sqrt(c.k));
             const std::vector<float> x = values(c.rows * c.heads * c.x_head, 2);
             const std::vector<float> old = values(c.rows * c.heads * c.y_head, 3);

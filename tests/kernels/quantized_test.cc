@@ -17,7 +17,7 @@ using QuantizedKind = WeightPrecision;
 TEST(QuantizedWeights, StayAsTheyAreOneBelowTheOther) {
     for (const Dtype dtype : kQuantizedDtypes) {
         RandomBlocks a(dtype, 3, 512, 1), b(dtype, 2, 512, 2);
-        Weights weights;
+        WeightStore weights;
         const Matrix kept = weights.matrix({a.tensor(), b.tensor()});
         EXPECT_EQ(describe(kept.values), describe(Tensor(nullptr, dtype, {5, 512})));
         EXPECT_TRUE(bytes_of(kept.values) == bytes_of(a.tensor()) + bytes_of(b.tensor()));
@@ -30,7 +30,7 @@ TEST(QuantizedWeights, AGpusAutoTakesF16ForAllOthers) {
     TestDevice device(kCpuCase);
     RandomBlocks blocks(Dtype::q5_0, 3, 64, 6);
     std::vector<float> values = random_values(2 * 64, 7);
-    Weights weights(QuantizedKind::quantized_or_f16);
+    WeightStore weights(QuantizedKind::quantized_or_f16);
     EXPECT_EQ(weights.matrix({blocks.tensor()}).values.dtype, Dtype::q5_0);
     const Tensor plain = TestDevice::host(values, {2, 64});
     EXPECT_EQ(device.down(weights.matrix({plain}).values), TestDevice::rounded(values, Dtype::f16));
@@ -42,7 +42,7 @@ TEST(QuantizedWeights, AnotherPrecisionOrMixedTypesTakeTheValues) {
     for (const Dtype dtype : kQuantizedDtypes) {
         RandomBlocks blocks(dtype, 3, 256, 3), others(Dtype::q8_0, 1, 256, 4);
         const std::vector<float> values = blocks.values();
-        Weights weights;
+        WeightStore weights;
         for (const auto& [kind, wanted] : {std::pair{QuantizedKind::f32, Dtype::f32},
                                            {QuantizedKind::f16, Dtype::f16},
                                            {QuantizedKind::bf16, Dtype::bf16}})
@@ -64,7 +64,7 @@ TEST(QuantizedWeights, AnotherPrecisionOrMixedTypesTakeTheValues) {
 
 TEST(QuantizedWeights, WhatDoesNotFitIsAnError) {
     RandomBlocks blocks(Dtype::q5_1, 2, 64, 5);
-    Weights weights;
+    WeightStore weights;
     EXPECT_THROW(weights.table(blocks.tensor()), Error);
     EXPECT_THROW(weights.vector({Tensor(blocks.bytes().data(), Dtype::q5_1, {64})}), Error);
     EXPECT_THROW(weights.convolution(Tensor(blocks.bytes().data(), Dtype::q5_1, {1, 1, 64})),
@@ -81,7 +81,7 @@ struct Operands {
     Matrix quantized, plain;  // the same weights
 };
 
-Operands operands(Weights& weights, RandomBlocks& blocks, int64_t n, int64_t k) {
+Operands operands(WeightStore& weights, RandomBlocks& blocks, int64_t n, int64_t k) {
     std::vector<float> values = blocks.values();
     return {weights.matrix({blocks.tensor()}, QuantizedKind::as_stored),
             weights.matrix({TestDevice::host(values, {n, k})}, QuantizedKind::f32)};
@@ -133,7 +133,7 @@ TEST_P(Quantized, ProductsAreThoseOfTheValues) {
                 SCOPED_TRACE(concat(name_of(dtype), " T ", rows, " K ", k));
                 const Arena::Scope scope(device.ctx().arena);
                 const int64_t n = 37;
-                Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
+                WeightStore weights(QuantizedKind::as_stored, device.ctx().arena.source());
                 RandomBlocks blocks(dtype, n, k, 7);
                 const Operands w = operands(weights, blocks, n, k);
                 ASSERT_EQ(w.quantized.values.dtype, dtype);
@@ -181,7 +181,7 @@ TEST_P(Quantized, ProductsOfRowsInTilesAreThoseOfTheValues) {
             if (k % block_size(dtype).values != 0) continue;
             SCOPED_TRACE(concat(name_of(dtype), " T ", rows, " K ", k));
             const Arena::Scope scope(device.ctx().arena);
-            Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
+            WeightStore weights(QuantizedKind::as_stored, device.ctx().arena.source());
             RandomBlocks blocks(dtype, n, k, 7);
             const Operands w = operands(weights, blocks, n, k);
             const Tensor x = device.up(random_values(rows * k, 8), on.activations, {rows, k});
@@ -209,7 +209,7 @@ TEST_P(Quantized, NormAndAppendAreWhatTheyAreByThemselves) {
         for (const int64_t rows : {1, 5}) {
             SCOPED_TRACE(concat(name_of(dtype), " rows ", rows));
             const Arena::Scope scope(device.ctx().arena);
-            Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
+            WeightStore weights(QuantizedKind::as_stored, device.ctx().arena.source());
             RandomBlocks blocks(dtype, 3 * k, k, 7);
             const Matrix w = weights.matrix({blocks.tensor()});
             const Tensor x = device.up(random_values(rows * k, 3), on, {rows, k});
@@ -230,7 +230,7 @@ TEST_P(Quantized, NormAndGateAreWhatTheyAreByThemselves) {
             for (const int64_t rows : {1, 5}) {
                 SCOPED_TRACE(concat(name_of(dtype), " rows ", rows, " N ", n));
                 const Arena::Scope scope(device.ctx().arena);
-                Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
+                WeightStore weights(QuantizedKind::as_stored, device.ctx().arena.source());
                 RandomBlocks blocks(dtype, 2 * n, k, 7);
                 const Matrix w = weights.matrix({blocks.tensor()});
                 const Tensor x = device.up(random_values(rows * k, 3), on, {rows, k});
@@ -247,7 +247,7 @@ TEST(QuantizedProducts, RowsOfZerosAndOfOneLargeValue) {
     TestDevice device(kCpuCase);
     for (const Dtype dtype : kQuantizedDtypes) {
         const int64_t n = 5, k = 512;
-        Weights weights;
+        WeightStore weights;
         RandomBlocks blocks(dtype, n, k, 15);
         const Matrix w = weights.matrix({blocks.tensor()});
         std::vector<float> inputs(2 * k);
@@ -280,7 +280,7 @@ TEST_P(Quantized, RowsAreTheSameBitsWhateverIsBesideThem) {
     const int64_t all_rows = on.device == Device::cpu ? 16 : 130, n = 75, k = 512;
     for (const Dtype dtype : kQuantizedDtypes) {
         const Arena::Scope scope(device.ctx().arena);
-        Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
+        WeightStore weights(QuantizedKind::as_stored, device.ctx().arena.source());
         RandomBlocks blocks(dtype, n, k, 11);
         const Matrix w = weights.matrix({blocks.tensor()});
         const Tensor x = device.up(random_values(all_rows * k, 12), on.activations, {all_rows, k});
@@ -307,7 +307,7 @@ TEST_P(Quantized, EmbeddingsAreThoseOfTheValues) {
     const Tensor tokens = device.up(std::vector<int32_t>{6, 0, 3});
     const Tensor places = device.up(std::vector<int32_t>{1, 0, 1});
     for (const Dtype dtype : kQuantizedDtypes) {
-        Weights weights(QuantizedKind::as_stored, device.ctx().arena.source());
+        WeightStore weights(QuantizedKind::as_stored, device.ctx().arena.source());
         RandomBlocks blocks(dtype, 7, c, 14);
         const Operands table = operands(weights, blocks, 7, c);
         const Tensor found = device.empty(on.activations, {3, c});

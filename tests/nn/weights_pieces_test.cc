@@ -82,7 +82,7 @@ TEST(WeightsPieces, ReachAGpuOnce) {
     std::vector<f16_t> both = a;
     both.insert(both.end(), b.begin(), b.end());
     for (const int threads : {1, kThreads}) {
-        Weights weights(WeightPrecision::as_stored, StandInMemory::source(), threads);
+        WeightStore weights(WeightPrecision::as_stored, StandInMemory::source(), threads);
         const Matrix found = weights.matrix({matrix_of(a), matrix_of(b)});
         EXPECT_EQ(describe(found.values), concat("f16 (", kRows + 3, ", ", kSize, ")"));
         EXPECT_EQ(std::memcmp(found.values.data, both.data(), found.values.bytes()), 0);
@@ -92,7 +92,7 @@ TEST(WeightsPieces, ReachAGpuOnce) {
 
 TEST(WeightsPieces, OfConvertedWeightsReachAGpuOnce) {
     std::vector<f16_t> stored = numbers(kRows * kSize);
-    Weights weights(WeightPrecision::f32, StandInMemory::source(), kThreads);
+    WeightStore weights(WeightPrecision::f32, StandInMemory::source(), kThreads);
     const Matrix found = weights.matrix({matrix_of(stored)});
     for (size_t i = 0; i < stored.size(); ++i)
         ASSERT_EQ(found.values.as<float>()[i], to_float(stored[i])) << i;
@@ -103,7 +103,7 @@ TEST(WeightsPieces, ErrorOfAWriteReachesTheCaller) {
     std::vector<f16_t> stored = numbers(kRows * kSize);
     for (const WeightPrecision kind : {WeightPrecision::as_stored, WeightPrecision::f32})
         for (const int good_writes : {0, 1, 3}) {
-            Weights weights(kind, StandInMemory::source(good_writes), kThreads);
+            WeightStore weights(kind, StandInMemory::source(good_writes), kThreads);
             try {
                 weights.matrix({matrix_of(stored)});
                 FAIL() << "after " << good_writes;
@@ -127,8 +127,9 @@ TEST(WeightsPieces, FindAValueThatIsNotFiniteInEachOfThem) {
                 bad[static_cast<size_t>(place)] = to_f16(-INFINITY);
                 MappedWeights files;
                 if (in_place) files.holds = [](const Tensor&) { return true; };
-                Weights weights(WeightPrecision::as_stored,
-                                on_gpu ? StandInMemory::source() : cpu_memory(), kThreads, files);
+                WeightStore weights(WeightPrecision::as_stored,
+                                    on_gpu ? StandInMemory::source() : cpu_memory(), kThreads,
+                                    files);
                 SCOPED_TRACE(concat(place, in_place ? " in place" : "", on_gpu ? " GPU" : ""));
                 try {
                     weights.matrix({matrix_of(bad)});
@@ -145,7 +146,7 @@ TEST(WeightsPieces, ErrorIsTheFirstPieces) {
     std::vector<f16_t> stored = numbers(kRows * kSize);
     stored[3] = to_f16(NAN);
     for (int run = 0; run < 20; ++run) {
-        Weights weights(WeightPrecision::as_stored, StandInMemory::source(0), kThreads);
+        WeightStore weights(WeightPrecision::as_stored, StandInMemory::source(0), kThreads);
         try {
             weights.matrix({matrix_of(stored)});
             FAIL() << "was taken";

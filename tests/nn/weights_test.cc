@@ -39,7 +39,7 @@ TEST(Weights, KeepTakesF16OnlyWhereNothingIsLost) {
     const std::vector<float> exact = TestDevice::rounded(random_values(6 * 9, 1), Dtype::f16);
     std::vector<float> more = exact;
     more.back() = 1 + 1.0f / 65536;
-    Weights weights;
+    WeightStore weights;
     const Matrix kept = weights.matrix({device.up(exact, Dtype::f32, {6, 9})});
     EXPECT_EQ(kept.values.dtype, Dtype::f16);
     EXPECT_EQ(device.down(kept.values), exact);
@@ -56,7 +56,7 @@ TEST(Weights, KeepTakesF16OnlyWhereNothingIsLost) {
 TEST(Weights, RoundsToTheWantedPrecision) {
     TestDevice device(kCpuCase);
     const std::vector<float> stored = random_values(5 * 33, 2);
-    Weights weights(Kind::bf16);
+    WeightStore weights(Kind::bf16);
     const Tensor from = device.up(stored, Dtype::f32, {5, 33});
     EXPECT_EQ(device.down(weights.matrix({from}).values), TestDevice::rounded(stored, Dtype::bf16));
     EXPECT_EQ(device.down(weights.matrix({from}, Kind::f16).values),
@@ -67,7 +67,7 @@ TEST(Weights, RoundsToTheWantedPrecision) {
 TEST(Weights, Int8HasAScaleARow) {
     TestDevice device(kCpuCase);
     const std::vector<float> stored = four_rows();
-    Weights weights(Kind::int8);
+    WeightStore weights(Kind::int8);
     const Matrix matrix = weights.matrix({device.up(stored, Dtype::f32, {4, 35})});
     const std::vector<float> found = values_of(matrix);
     for (size_t row = 0; row < 4; ++row) {
@@ -81,7 +81,7 @@ TEST(Weights, Int8HasAScaleARow) {
 TEST(Weights, Fp8HasAScaleARow) {
     TestDevice device(kCpuCase);
     const std::vector<float> stored = four_rows();
-    Weights weights(Kind::fp8);
+    WeightStore weights(Kind::fp8);
     const Matrix matrix = weights.matrix({device.up(stored, Dtype::f32, {4, 35})});
     ASSERT_EQ(describe(matrix.values), "fp8 (4, 35)");
     for (size_t row = 0; row < 4; ++row) {
@@ -98,7 +98,7 @@ TEST(Weights, StacksTransposesAndReordersTaps) {
     TestDevice device(kCpuCase);
     const Tensor a = device.up({1, 2, 3, 4}, Dtype::f32, {2, 2});
     const Tensor b = device.up({5, 6}, Dtype::f16, {1, 2});
-    Weights weights(Kind::f32);
+    WeightStore weights(Kind::f32);
     EXPECT_EQ(device.down(weights.matrix({a, b}).values), (std::vector<float>{1, 2, 3, 4, 5, 6}));
     const Tensor c = device.up({1, 2, 3, 4, 5, 6}, Dtype::bf16, {2, 3});
     const Matrix turned = weights.transposed({c, a});
@@ -121,7 +121,7 @@ TEST(Weights, TransposesBlocksAndPartsOfOneShape) {
     std::vector<float> numbers = stored.values();
     const Tensor wide = TestDevice::host(numbers, {6, 32});
     for (const Kind kind : {Kind::as_stored, Kind::f32, Kind::f16, Kind::int8, Kind::fp8}) {
-        Weights weights(kind);
+        WeightStore weights(kind);
         const auto parts_of = [&](const Tensor& all) {
             return weights.transposed_matrices({all.slice(0, 3), all.slice(3, 6)});
         };
@@ -144,7 +144,7 @@ TEST(Weights, WhatDoesNotFitIsAnError) {
     const Tensor a = device.up({1, 2, 3, 4}, Dtype::f32, {2, 2});
     const Tensor b = device.up({1, 2, 3}, Dtype::f32, {1, 3});
     const Tensor ids = device.up(std::vector<int32_t>{1, 2});
-    Weights weights;
+    WeightStore weights;
     EXPECT_THROW(weights.matrix({a, b}), Error);
     EXPECT_THROW(weights.transposed({a, b}), Error);
     EXPECT_THROW(weights.matrix({ids}), Error);
@@ -159,7 +159,7 @@ TEST(Weights, WhatDoesNotFitIsAnError) {
 
 TEST(Weights, VectorsAndTablesHoldFiniteValuesOnly) {
     TestDevice device(kCpuCase);
-    Weights weights;
+    WeightStore weights;
     const Tensor good = device.up({1, 2}, Dtype::f32, {2});
     for (const float bad :
          {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), NAN})
@@ -177,11 +177,11 @@ TEST(Weights, VectorsAndTablesHoldFiniteValuesOnly) {
 }
 
 TEST(Weights, SayHowMuchTheyTake) {
-    Weights weights;
+    WeightStore weights;
     Tensor table = weights.empty(Dtype::f16, {10, 7});
     EXPECT_EQ(weights.bytes(), 140u);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(table.data) % 64, 0u);
-    const Weights moved = std::move(weights);
+    const WeightStore moved = std::move(weights);
     EXPECT_EQ(moved.bytes(), 140u);
 }
 
@@ -197,7 +197,7 @@ TEST(Weights, DoNotDependOnTheThreads) {
         for (const Kind kind :
              {Kind::as_stored, Kind::f32, Kind::f16, Kind::bf16, Kind::int8, Kind::fp8}) {
             SCOPED_TRACE(concat(name_of(stored), " as ", static_cast<int>(kind)));
-            Weights one(kind), many(kind, cpu_memory(), 5);
+            WeightStore one(kind), many(kind, cpu_memory(), 5);
             const Matrix expected = one.matrix({from, from}), found = many.matrix({from, from});
             ASSERT_EQ(found.values.dtype, expected.values.dtype);
             ASSERT_EQ(found.values.dim(0), 2 * kRows);
@@ -211,7 +211,7 @@ TEST(Weights, DoNotDependOnTheThreads) {
     }
     std::vector<float> broken = random_values(kRows * kSize, 10);
     broken[7 * kSize] = 70000, broken[300 * kSize] = 80000;
-    Weights weights(Kind::f16, cpu_memory(), 5);
+    WeightStore weights(Kind::f16, cpu_memory(), 5);
     try {
         weights.matrix({device.up(broken, Dtype::f32, {kRows, kSize})});
         FAIL() << "70000 was taken";
@@ -226,7 +226,7 @@ TEST(Weights, StoredValuesNeedNotBeAligned) {
     std::vector<std::byte> file(values.size() * 4 + 3);
     for (const size_t offset : {1, 2, 3}) {
         std::memcpy(file.data() + offset, values.data(), values.size() * 4);
-        Weights weights(Kind::f32, cpu_memory(), 2);
+        WeightStore weights(Kind::f32, cpu_memory(), 2);
         const Matrix found = weights.matrix({Tensor(file.data() + offset, Dtype::f32, {20, 12})});
         EXPECT_EQ(std::memcmp(found.values.data, values.data(), values.size() * 4), 0) << offset;
     }
@@ -242,7 +242,7 @@ TEST(Weights, RefuseWhatIsNotFinite) {
                 for (const size_t place : {0, 70 * 8 + 3, 100 * 8 - 1}) {
                     std::vector<float> values = random_values(100 * 8, 11);
                     values[place] = value;
-                    Weights weights(kind, cpu_memory(), 3);
+                    WeightStore weights(kind, cpu_memory(), 3);
                     EXPECT_THROW(weights.matrix({device.up(values, stored, {100, 8})}), Error)
                         << name_of(stored) << " " << place << " " << value;
                 }

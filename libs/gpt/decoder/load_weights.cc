@@ -17,7 +17,7 @@ namespace {
 // Reads the parts of one layer, or those that are once in the model.
 class PartReader {
   public:
-    PartReader(TensorSource& source, Weights& weights, const DecoderConfig& config)
+    PartReader(TensorSource& source, WeightStore& weights, const DecoderConfig& config)
         : source_(source), weights_(weights), config_(config) {
         for (const TensorSpec& spec : tensor_specs(config))
             specs_[{spec.layer, spec.expert, spec.part}] = spec;
@@ -133,7 +133,7 @@ class PartReader {
     }
 
     TensorSource& source_;
-    Weights& weights_;
+    WeightStore& weights_;
     const DecoderConfig& config_;
     std::map<std::tuple<int64_t, int64_t, Part>, TensorSpec> specs_;
     int64_t layer_ = -1, expert_ = -1;
@@ -231,7 +231,7 @@ Experts read_experts(PartReader& read, const DecoderConfig& c, WeightPrecision p
     return block;
 }
 
-std::vector<ModelRope> read_ropes(const DecoderConfig& config, Weights& weights) {
+std::vector<ModelRope> read_ropes(const DecoderConfig& config, WeightStore& weights) {
     const auto upload = [&](const std::vector<float>& values) {
         return weights.vector(
             {Tensor(const_cast<float*>(values.data()), Dtype::f32, {std::ssize(values)})});
@@ -252,7 +252,7 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
                    Communicator& ranks) {
     Model model{.config = config,
                 .precision = precision,
-                .weights = Weights(precision.weights, memory, threads, std::move(files)),
+                .weights = WeightStore(precision.weights, memory, threads, std::move(files)),
                 .ranks = &ranks};
     source.use_threads(threads);
     PartReader read(source, model.weights, config);

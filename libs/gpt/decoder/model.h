@@ -86,7 +86,7 @@ struct Model {
     std::vector<DecoderLayer> layers;
     Norm final_norm;
     Matrix lm_head;  // (V, C), or a rank's rows; of token_table if the head is tied
-    Weights weights;
+    WeightStore weights;
     Communicator* ranks = &no_other_ranks();
 
     // Runs the packed rows: tokens, position (T) i32. `rows`, one layout per group of the cache,

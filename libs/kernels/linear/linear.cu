@@ -15,7 +15,7 @@ constexpr int64_t kTiledRowsOfBlocks = 9;
 
 // Products of at least this many rows are gemm()'s if rows need not be batch-invariant: fewer with
 // 16-bit weights than with those that it has to convert.
-int64_t many_rows(const Context& ctx, const Tensor& x, const Matrix& w) {
+int64_t gemm_rows(const Context& ctx, const Tensor& x, const Matrix& w) {
     if (ctx.batch_invariant) return kManyRowsOnGpu;
     if (is_quantized(w.values.dtype)) return kManyRowsOfBlocks;
     return is_16_bit(w.values.dtype) || multiplies_fp8(x, w) ? 33 : 192;
@@ -66,7 +66,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
-    const bool many = rows >= many_rows(ctx, x, w);
+    const bool many = rows >= gemm_rows(ctx, x, w);
     if (norm.weight && !fuses_norm(x, w, gated ? Epilogue{then.bias} : then, norm, many)) {
         const Arena::Scope scope(ctx.arena);
         Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});

@@ -56,8 +56,8 @@ void small_m_int8(Context& ctx, float* y, const float* x, int64_t t_size, const 
 }
 
 // Up to kFewRowsOnCpu rows.
-void few_rows(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-              const EpiloguePointers& then) {
+void small_m_product(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                     const EpiloguePointers& then) {
     if (w.values.dtype == Dtype::i8) return small_m_int8(ctx, y, x, t_size, w, then);
     if (is_quantized(w.values.dtype)) return few_quantized_rows(ctx, y, x, t_size, w, then);
     small_m(ctx, y, x, t_size, w, then);
@@ -202,8 +202,9 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
     if (t_size <= kFewRowsOnCpu || ctx.few_row_products) {
         const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
         for (int64_t t = 0; t < t_size; t += kFewRowsOnCpu)
-            few_rows(ctx, y + t * n_size, x + t * k_size, std::min(kFewRowsOnCpu, t_size - t), w,
-                     {then.bias, at(then.residual, t * n_size), then.activation});
+            small_m_product(ctx, y + t * n_size, x + t * k_size,
+                            std::min(kFewRowsOnCpu, t_size - t), w,
+                            {then.bias, at(then.residual, t * n_size), then.activation});
         return;
     }
     const Arena::Scope scope(ctx.arena);

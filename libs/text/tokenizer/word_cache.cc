@@ -40,9 +40,9 @@ uint64_t WordCache::hash_of(std::string_view word) {
 
 WordCache::WordCache() : known_(kFirstSlots) {}
 
-WordCache::Known& WordCache::slot_of(std::string_view word, uint64_t hash) {
+WordCache::CachedWord& WordCache::slot_of(std::string_view word, uint64_t hash) {
     for (size_t slot = hash;; ++slot) {
-        Known& known = known_[slot & (known_.size() - 1)];
+        CachedWord& known = known_[slot & (known_.size() - 1)];
         if (known.length == 0) return known;
         if (known.hash == hash && known.length == word.size() &&
             std::memcmp(chars_.data() + known.at, word.data(), word.size()) == 0)
@@ -52,7 +52,7 @@ WordCache::Known& WordCache::slot_of(std::string_view word, uint64_t hash) {
 
 void WordCache::insert(std::string_view word, uint64_t hash, std::span<const int32_t> ids) {
     if (++used_ > known_.size() / 2) make_room();
-    Known& slot = slot_of(word, hash);
+    CachedWord& slot = slot_of(word, hash);
     slot = {hash, static_cast<uint32_t>(chars_.size()), static_cast<uint32_t>(word.size()),
             static_cast<uint32_t>(ids.size() == 1 ? ids[0] : ids_.size()),
             static_cast<uint32_t>(ids.size())};
@@ -62,11 +62,11 @@ void WordCache::insert(std::string_view word, uint64_t hash, std::span<const int
 
 // A larger table or, at the bound, an empty one: most words of a text are soon known again.
 void WordCache::make_room() {
-    std::vector<Known> old(std::min(2 * known_.size(), kMaxSlots));
+    std::vector<CachedWord> old(std::min(2 * known_.size(), kMaxSlots));
     used_ = 1;
     if (known_.size() < kMaxSlots) {
         old.swap(known_);
-        for (const Known& known : old) {
+        for (const CachedWord& known : old) {
             if (known.length == 0) continue;
             slot_of({chars_.data() + known.at, known.length}, known.hash) = known;
             ++used_;

@@ -22,7 +22,7 @@ class WordCache {
     void append(std::string_view word, std::vector<int32_t>& ids, const Make& make) {
         if (word.empty() || word.size() > kMaxWord) return make();
         const uint64_t hash = hash_of(word);
-        const Known& known = slot_of(word, hash);
+        const CachedWord& known = slot_of(word, hash);
         if (known.length == 0) {
             const size_t before = ids.size();
             make();
@@ -35,7 +35,7 @@ class WordCache {
 
   private:
     // A word whose ids are known. Its bytes are in chars_, its ids in ids_; a single id is here.
-    struct Known {
+    struct CachedWord {
         uint64_t hash = 0;
         uint32_t at = 0;
         uint32_t length = 0;  // 0: the slot is free
@@ -44,11 +44,11 @@ class WordCache {
     };
 
     static uint64_t hash_of(std::string_view word);
-    Known& slot_of(std::string_view word, uint64_t hash);
+    CachedWord& slot_of(std::string_view word, uint64_t hash);
     void insert(std::string_view word, uint64_t hash, std::span<const int32_t> ids);
     void make_room();
 
-    std::vector<Known> known_;  // a hash table, open addressing, a power of two of slots
+    std::vector<CachedWord> known_;  // a hash table, open addressing, a power of two of slots
     size_t used_ = 0;           // of its slots
     std::string chars_;
     std::vector<int32_t> ids_;

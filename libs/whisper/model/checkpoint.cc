@@ -11,7 +11,7 @@ namespace {
 // Reads layers by the names of their tensors.
 class LayerReader {
   public:
-    LayerReader(TensorSource& file, Weights& weights, WeightPrecision precision)
+    LayerReader(TensorSource& file, WeightStore& weights, WeightPrecision precision)
         : file_(file), weights_(weights), precision_(precision) {}
 
     LayerNorm norm(const std::string& name, int64_t c) {
@@ -51,7 +51,7 @@ class LayerReader {
     }
 
     TensorSource& file_;
-    Weights& weights_;
+    WeightStore& weights_;
     WeightPrecision precision_;
 };
 
@@ -62,7 +62,7 @@ WeightPrecision of_convolutions(const Precision& precision) {
     return precision.activations == Dtype::bf16 ? bf16 : f16;
 }
 
-Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config,
+Encoder read_encoder(TensorSource& file, WeightStore& weights, const Config& config,
                      const Precision& precision) {
     LayerReader layers(file, weights, precision.weights);
     const WeightPrecision convolutions = of_convolutions(precision);
@@ -88,7 +88,7 @@ Encoder read_encoder(TensorSource& file, Weights& weights, const Config& config,
     return encoder;
 }
 
-Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config,
+Decoder read_decoder(TensorSource& file, WeightStore& weights, const Config& config,
                      WeightPrecision precision) {
     LayerReader layers(file, weights, precision);
     const int64_t c = config.n_text_state;
@@ -114,7 +114,7 @@ Decoder read_decoder(TensorSource& file, Weights& weights, const Config& config,
 
 Model read_tensors(TensorSource& file, const Config& config, Precision precision,
                    const MemorySource& memory, int threads) {
-    Weights weights(precision.weights, memory, threads);
+    WeightStore weights(precision.weights, memory, threads);
     Encoder encoder = read_encoder(file, weights, config, precision);
     Decoder decoder = read_decoder(file, weights, config, precision.weights);
     encoder.activations = decoder.activations = precision.activations;

@@ -135,7 +135,7 @@ struct Model {
     Precision precision;
     Encoder encoder;
     Decoder decoder;
-    Weights weights;
+    WeightStore weights;
 };
 
 // Reads a model's tensors and converts them with `threads` threads of the CPU. Throws Error naming
