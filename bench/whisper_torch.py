@@ -31,7 +31,7 @@ class Model:
         c, mels = self.c, self.mels
         self.conv1 = self.random(c, mels, 3), self.vector(c)
         self.conv2 = self.random(c, c, 3), self.vector(c)
-        self.heard_positions, self.positions = self.random(FRAMES // 2, c), self.random(448, c)
+        self.audio_positions, self.positions = self.random(FRAMES // 2, c), self.random(448, c)
         self.encoder = [self.layer(False) for _ in range(encoder)]
         self.decoder = [self.layer(True) for _ in range(decoder)]
         self.encoder_norm, self.decoder_norm = self.norm(), self.norm()
@@ -52,17 +52,17 @@ class Model:
     def linear(self, n, k):
         return self.random(n, k), self.vector(n)
 
-    def layer(self, hears):
+    def layer(self, cross):
         c = self.c
         layer = dict(n1=self.norm(), qkv=self.linear(3 * c, c), out=self.linear(c, c),
                      n2=self.norm(), fc1=self.linear(4 * c, c), fc2=self.linear(c, 4 * c))
-        if hears:
+        if cross:
             layer.update(n3=self.norm(), cross_q=self.linear(c, c), cross_kv=self.linear(2 * c, c),
                          cross_out=self.linear(c, c),
-                         kept=torch.zeros(2, self.batch, self.heads, PLACES, 64,
-                                          device=self.device, dtype=self.dtype),
-                         heard=torch.zeros(2, self.batch, self.heads, FRAMES // 2, 64,
-                                           device=self.device, dtype=self.dtype))
+                         kv_cache=torch.zeros(2, self.batch, self.heads, PLACES, 64,
+                                              device=self.device, dtype=self.dtype),
+                         cross_kv_cache=torch.zeros(2, self.batch, self.heads, FRAMES // 2, 64,
+                                                    device=self.device, dtype=self.dtype))
         return layer
 
     def by_heads(self, x):
@@ -85,17 +85,17 @@ class Model:
             x = mel[:len(range(*slots.indices(self.batch)))]
             x = x.to(self.device, non_blocking=True).to(self.dtype)
             x = F.gelu(F.conv1d(x, *self.conv1, padding=1))
-            x = F.gelu(F.conv1d(x, *self.conv2, stride=2, padding=1)).mT + self.heard_positions
+            x = F.gelu(F.conv1d(x, *self.conv2, stride=2, padding=1)).mT + self.audio_positions
             for layer in self.encoder:
                 qkv = F.linear(self.normalized(x, layer["n1"]), *layer["qkv"])
                 q, k, v = (self.by_heads(part) for part in qkv.split(self.c, dim=-1))
-                mixed = F.scaled_dot_product_attention(q, k, v)
-                x = self.mlp(x + F.linear(self.joined(mixed), *layer["out"]), layer)
+                attn_out = F.scaled_dot_product_attention(q, k, v)
+                x = self.mlp(x + F.linear(self.joined(attn_out), *layer["out"]), layer)
             x = self.normalized(x, self.encoder_norm)
             for layer in self.decoder:
                 kv = F.linear(x, *layer["cross_kv"]).split(self.c, dim=-1)
-                for kept, part in zip(layer["heard"], kv):
-                    kept[slots] = self.by_heads(part)
+                for cache, part in zip(layer["cross_kv_cache"], kv):
+                    cache[slots] = self.by_heads(part)
 
     def forward(self, tokens, places):
         """The logits of the last of `tokens` (batch, T) at `places` (T)."""
@@ -104,13 +104,13 @@ class Model:
         for layer in self.decoder:
             qkv = F.linear(self.normalized(x, layer["n1"]), *layer["qkv"])
             q, k, v = (self.by_heads(part) for part in qkv.split(self.c, dim=-1))
-            for kept, part in zip(layer["kept"], (k, v)):
-                kept.index_copy_(2, places, part)
-            mixed = F.scaled_dot_product_attention(q, *layer["kept"], attn_mask=mask)
-            x = x + F.linear(self.joined(mixed), *layer["out"])
+            for cache, part in zip(layer["kv_cache"], (k, v)):
+                cache.index_copy_(2, places, part)
+            attn_out = F.scaled_dot_product_attention(q, *layer["kv_cache"], attn_mask=mask)
+            x = x + F.linear(self.joined(attn_out), *layer["out"])
             q = self.by_heads(F.linear(self.normalized(x, layer["n3"]), *layer["cross_q"]))
-            mixed = F.scaled_dot_product_attention(q, *layer["heard"])
-            x = x + F.linear(self.joined(mixed), *layer["cross_out"])
+            attn_out = F.scaled_dot_product_attention(q, *layer["cross_kv_cache"])
+            x = x + F.linear(self.joined(attn_out), *layer["cross_out"])
             x = self.mlp(x, layer)
         return F.linear(self.normalized(x[:, -1:], self.decoder_norm), self.embedding)
 

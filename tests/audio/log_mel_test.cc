@@ -108,12 +108,12 @@ TEST(LogMel, CountsTheFramesThatHearTheRecording) {
     EXPECT_EQ(log_mel_frames(122), 3);
     EXPECT_EQ(log_mel_frames(160), 3);
     EXPECT_EQ(log_mel_frames(480000), 3002);
-    // A recording whose last sample alone is loud: the third frame past the content hears it.
+    // A recording whose last sample alone is loud: the third frame past the content overlaps it.
     std::vector<float> samples(8 * 160 + 159, 0.0f);
     samples.back() = 1;
-    const std::vector<float> heard = mel_frames_of(samples, 80, samples.size());
-    EXPECT_EQ(heard.size(), 11u * 80);
-    EXPECT_GT(heard[10 * 80 + 79], -9);
+    const std::vector<float> frames = mel_frames_of(samples, 80, samples.size());
+    EXPECT_EQ(frames.size(), 11u * 80);
+    EXPECT_GT(frames[10 * 80 + 79], -9);
 }
 
 TEST(LogMel, DigitalSilenceIsMinusTen) {

@@ -66,8 +66,8 @@ def main() -> None:
     cases = []
     for kind, seed, seconds in CASES:
         samples = np.asarray(recordings.recording(kind, seed, seconds))
-        heard = torch.from_numpy(samples.astype(np.float32) / 32768)
-        windows = F.pad(heard, (0, -len(heard) % 512)).split(512)
+        scaled = torch.from_numpy(samples.astype(np.float32) / 32768)
+        windows = F.pad(scaled, (0, -len(scaled) % 512)).split(512)
         model.reset_states()
         with torch.no_grad():
             found = [model(window[None], 16000).item() for window in windows]

@@ -22,7 +22,7 @@ std::vector<int32_t> absorbed_starts_of(const std::vector<int32_t>& queries) {
     return starts;
 }
 
-// Values as the tensors hold them. Heard is not a number where no sequence hears it.
+// Values as the tensors hold them. encoder_out is NaN in the rows of no sequence.
 struct AbsorbedInputs {
     std::vector<float> q, encoder_out, kv, scales, bias;
     std::vector<int32_t> slots;

@@ -21,7 +21,7 @@ std::vector<float> many_values(int64_t count, uint64_t seed, double deviation) {
 struct RecordedStepShape {
     const char* name;
     int64_t channels, heads, vocabulary, capacity;
-    int64_t heard;  // keys of a window, or 0 for a model that listens to none
+    int64_t window;  // its keys, or 0 for a model without cross-attention
     bool int8 = false;
     Activation activation = Activation::gelu;
 };
@@ -45,9 +45,9 @@ class Step {
             layer.mlp = {linear_of(4 * c, c), linear_of(c, 4 * c), shape.activation};
             for (Tensor* cache : {&layer.keys, &layer.values})
                 *cache = values({kSlots, shape.heads, shape.capacity, d}, 1);
-            if (shape.heard > 0)
+            if (shape.window > 0)
                 for (Tensor* cache : {&layer.window_keys, &layer.window_values})
-                    *cache = values({kSlots, shape.heads, shape.heard, d}, 1);
+                    *cache = values({kSlots, shape.heads, shape.window, d}, 1);
             layers_.push_back(layer);
         }
     }
@@ -56,26 +56,26 @@ class Step {
     void start(const std::vector<int32_t>& lengths) {
         lengths_ = lengths;
         const auto rows = static_cast<int32_t>(lengths.size());
-        std::vector<int32_t> tokens, places, starts, slots, heard;
+        std::vector<int32_t> tokens, places, starts, slots, windows;
         for (int32_t i = 0; i < rows; ++i) {
             tokens.push_back(static_cast<int32_t>((31 * i + 5) % shape_.vocabulary));
             places.push_back(lengths[static_cast<size_t>(i)] - 1);
             starts.push_back(i);
             slots.push_back(rows - 1 - i);
-            heard.push_back(static_cast<int32_t>(shape_.heard));
+            windows.push_back(static_cast<int32_t>(shape_.window));
         }
         starts.push_back(rows);
         tokens_ = device_.up(tokens);
         places_ = device_.up(places);
         const Tensor start = device_.up(starts), slot = device_.up(slots);
         own_ = {start, slot, device_.up(lengths), 1, shape_.capacity};
-        listens_ = {start, slot, device_.up(heard), 1, shape_.heard};
+        window_rows_ = {start, slot, device_.up(windows), 1, shape_.window};
         wanted_ = start.slice(0, rows);
         logits_ = device_.empty(Dtype::f32, {rows, shape_.vocabulary});
     }
 
     // Whether its attention may read what the caches hold before the kernels in front have ended.
-    void set_kv_ready(bool kv_ready) { own_.kv_ready = listens_.kv_ready = kv_ready; }
+    void set_kv_ready(bool kv_ready) { own_.kv_ready = window_rows_.kv_ready = kv_ready; }
 
     void run() {
         Context& ctx = device_.ctx();
@@ -87,10 +87,10 @@ class Step {
         for (Layer& layer : layers_) {
             const Arena::Scope of_layer(ctx.arena);
             layer.attn.add_to(ctx, x, layer.attn_ln, layer.keys, layer.values, own_, true);
-            if (shape_.heard > 0) {
+            if (shape_.window > 0) {
                 Tensor q = layer.query(ctx, layer.window_ln(ctx, x));
                 Tensor attn_out = ctx.arena.tensor(dtype_, {rows, c});
-                attention(ctx, attn_out, q, layer.window_keys, layer.window_values, listens_,
+                attention(ctx, attn_out, q, layer.window_keys, layer.window_values, window_rows_,
                           {.scale = scale, .causal = false});
                 layer.out.add_to(ctx, x, attn_out);
             }
@@ -173,7 +173,7 @@ class Step {
     Matrix table_;
     std::vector<int32_t> lengths_;
     Tensor positions_, tokens_, places_, wanted_, logits_;
-    BatchLayout own_, listens_;
+    BatchLayout own_, window_rows_;
     LayerNorm ln_;
     std::vector<Layer> layers_;
 };
