@@ -2,8 +2,7 @@
 //
 //   file -> Input -> Decoder (WAV, libav, libsndfile) -> Resampler -> chunks -> stdout
 //
-// Each thread of ReadAhead runs that chain for one file, in a sandbox. The main thread writes the
-// chunks in order.
+// Each thread of ReadAhead runs that chain for one file, in a sandbox; main writes in order.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -88,8 +88,7 @@ int main(int argc, char** argv) {
     try {
         use_own_tools();
         std::cout << answer({argv + 1, argv + argc});
-        std::cout.flush();
-        require(std::cout.good(), "cannot write to stdout");
+        require(std::cout.flush().good(), "cannot write to stdout");
     } catch (const UsageError& wrong) {
         std::cerr << "hark: " << printable(wrong.what()) << "; try hark --help\n";
         return 2;
