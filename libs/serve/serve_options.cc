@@ -17,6 +17,13 @@ void ServeOptions::flags(Flags& flags) {
         return concat("takes no arguments (got ", arguments, "); name a model with --model ",
                       arguments);
     });
+    model_flags(flags);
+    address_flags(flags);
+    limit_flags(flags);
+    text_flags(flags);
+}
+
+void ServeOptions::model_flags(Flags& flags) {
     flags.section("Models");
     flags.add_repeated("model,m", models, "MODEL name, folder or file of a model; several times")
         .essential()
@@ -47,6 +54,9 @@ void ServeOptions::flags(Flags& flags) {
             "Of the device's memory that is free when the server starts: for weights, caches and "
             "the memory of passes. What the weights leave is divided among the caches; without "
             "--only-named half of it is kept for models that requests name.");
+}
+
+void ServeOptions::address_flags(Flags& flags) {
     flags.section("Address");
     flags.add("port", port, "N port of TCP; 0: any that is free", 0, 65535)
         .essential()
@@ -65,6 +75,9 @@ void ServeOptions::flags(Flags& flags) {
         .own_variable()
         .completes(Completes::file)
         .details("As the header Authorization: Bearer KEY. /health needs none.");
+}
+
+void ServeOptions::limit_flags(Flags& flags) {
     flags.section("Limits");
     flags
         .add("max-queue", most_waiting, "N prompts, or recordings, that wait; others: 429", 0,
@@ -95,6 +108,9 @@ void ServeOptions::flags(Flags& flags) {
         .add("drain-timeout", web.drain_seconds, "SECONDS for running requests after SIGTERM", 0,
              kMostSeconds)
         .own_variable();
+}
+
+void ServeOptions::text_flags(Flags& flags) {
     flags.section("Language models");
     flags
         .add("max-sequences", text.max_sequences, "N answers at once; 0: 16, on a GPU 256", 0, 4096)

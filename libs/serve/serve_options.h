@@ -37,6 +37,12 @@ struct ServeOptions {
     TextModelOptions text_options() const;
     AudioModelOptions audio_options() const;
     ApiOptions api_options() const;  // throws Error if the keys cannot be read
+
+  private:
+    void model_flags(Flags& flags);
+    void address_flags(Flags& flags);
+    void limit_flags(Flags& flags);
+    void text_flags(Flags& flags);
 };
 
 }  // namespace hark::serve
