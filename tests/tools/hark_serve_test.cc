@@ -178,49 +178,55 @@ TEST(HarkServe, AnswersFitTheirSchema) {
         "odd");
 }
 
-TEST(HarkServe, ReasoningAndCallsAreApart) {
+// A chat's choice, and the message of the same request as a stream, put together.
+std::pair<json, json> answer(const Served& server, json request) {
+    const TestReply whole = server.post("/v1/chat/completions", request);
+    EXPECT_EQ(whole.status, 200) << whole.body;
+    request["stream"] = true;
+    json message = json::object(), reason;
+    const TestReply parts = server.post("/v1/chat/completions", request);
+    for (const std::string& event : events_of(parts.body)) {
+        if (event == "[DONE]") continue;
+        const json choice = json::parse(event)["choices"][0];
+        for (const auto& [name, value] : choice["delta"].items())
+            message[name] = value.is_string()
+                                ? json(message.value(name, "") + value.get<std::string>())
+                                : value;
+        reason = choice["finish_reason"];
+    }
+    const json choice = json::parse(whole.body)["choices"][0];
+    EXPECT_EQ(reason, choice["finish_reason"]);
+    return {choice, message};
+}
+
+TEST(HarkServe, ReasoningIsApart) {
     const TemporaryDirectory directory;
-    const auto thinks = directory.path() / "thinks", calls = directory.path() / "calls";
-    write_scripted_model(thinks, "\n", "<think> model is</think> text file");
-    json config = json::parse(kTinyConfig);
-    config["eos_token_id"] = 2;  // 1 is a quotation mark, which JSON needs
-    write_tiny_model(calls, config.dump(), "qwen2");
-    write_text(calls / "chat_template.jinja", "{% if tools %}{{ tools | length }}{% endif %}\n");
-    const Served server({"--model", thinks.string(), "--model", calls.string()});
-    const auto answer = [&](json request) {
-        const TestReply whole = server.post("/v1/chat/completions", request);
-        EXPECT_EQ(whole.status, 200) << whole.body;
-        request["stream"] = true;
-        json message = json::object(), reason;
-        const TestReply parts = server.post("/v1/chat/completions", request);
-        for (const std::string& event : events_of(parts.body)) {
-            if (event == "[DONE]") continue;
-            const json choice = json::parse(event)["choices"][0];
-            for (const auto& [name, value] : choice["delta"].items())
-                if (value.is_string())
-                    message[name] = message.value(name, "") + value.get<std::string>();
-                else
-                    message[name] = value;
-            reason = choice["finish_reason"];
-        }
-        const json choice = json::parse(whole.body)["choices"][0];
-        EXPECT_EQ(reason, choice["finish_reason"]);
-        return std::pair{choice, message};
-    };
-    const auto [reasoned, streamed] = answer(chat("Why?", {{"model", "thinks"}}));
+    write_scripted_model(directory.path() / "thinks", "\n", "<think> model is</think> text file");
+    const Served server({"--model", (directory.path() / "thinks").string()});
+    const auto [reasoned, streamed] = answer(server, chat("Why?", {{"model", "thinks"}}));
     EXPECT_EQ(reasoned["message"]["content"], " text file");
     EXPECT_EQ(reasoned["message"]["reasoning_content"], " model is");
     EXPECT_EQ(reasoned["finish_reason"], "stop");
     EXPECT_EQ(streamed["content"], " text file");
     EXPECT_EQ(streamed["reasoning_content"], " model is");
+}
 
+TEST(HarkServe, CallsAreApart) {
+    const TemporaryDirectory directory;
+    const auto calls = directory.path() / "calls";
+    json config = json::parse(kTinyConfig);
+    config["eos_token_id"] = 2;  // 1 is a quotation mark, which JSON needs
+    write_tiny_model(calls, config.dump(), "qwen2");
+    write_text(calls / "chat_template.jinja", "{% if tools %}{{ tools | length }}{% endif %}\n");
+    const Served server({"--model", calls.string()});
     // A model that can only call the tool.
     const json call = {{"name", "f"}, {"parameters", {{"a", "b"}}}};
     const json format = {{"type", "json_schema"}, {"json_schema", {{"schema", {{"const", call}}}}}};
     const json tools = {{{"type", "function"}, {"function", {{"name", "f"}}}}};
-    const auto [called, parts] = answer(chat(
-        "Call",
-        {{"model", "calls"}, {"tools", tools}, {"response_format", format}, {"max_tokens", 60}}));
+    const auto [called, parts] = answer(server, chat("Call", {{"model", "calls"},
+                                                              {"tools", tools},
+                                                              {"response_format", format},
+                                                              {"max_tokens", 60}}));
     EXPECT_EQ(called["finish_reason"], "tool_calls");
     EXPECT_EQ(called["message"]["content"], json());
     const json function = called["message"]["tool_calls"][0]["function"];
@@ -230,10 +236,10 @@ TEST(HarkServe, ReasoningAndCallsAreApart) {
     EXPECT_EQ(parts["tool_calls"][0]["index"], 0);
     EXPECT_EQ(parts["content"], "");
     // One that must.
-    const json required = answer(chat("Call", {{"model", "calls"},
-                                               {"tools", tools},
-                                               {"tool_choice", "required"},
-                                               {"max_tokens", 60}}))
+    const json required = answer(server, chat("Call", {{"model", "calls"},
+                                                       {"tools", tools},
+                                                       {"tool_choice", "required"},
+                                                       {"max_tokens", 60}}))
                               .first;
     EXPECT_EQ(required["finish_reason"], "tool_calls");
     EXPECT_EQ(required["message"]["tool_calls"][0]["function"],
@@ -248,6 +254,7 @@ TEST(HarkServe, ReasoningAndCallsAreApart) {
         {{"type", "function"}, {"function", {{"name", "weather"}, {"parameters", city}}}});
     const json weather = {{"type", "function"}, {"function", {{"name", "weather"}}}};
     const auto [named, named_parts] = answer(
+        server,
         chat("Call",
              {{"model", "calls"}, {"tools", two}, {"tool_choice", weather}, {"max_tokens", 60}}));
     EXPECT_EQ(named["finish_reason"], "tool_calls");
