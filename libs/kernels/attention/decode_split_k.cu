@@ -41,6 +41,24 @@ __device__ void load_query(float (&q)[kChannels], const void* all, int64_t at) {
     for (int c = 0; c < kChannels; ++c) q[c] = to_f32(from[c]);
 }
 
+// The channels of a head's query that a thread has: from `channel` on, which is at `at`, kPass
+// apart.
+template <int P, int kPass>
+__device__ void load_passes(float (&q)[P][kChannels], const AttentionArgs& args, int64_t at,
+                            int channel) {
+#pragma unroll
+    for (int pass = 0; pass < P; ++pass) {
+        if (channel + pass * kPass >= args.d) break;
+        if (args.q_type == Dtype::f16) {
+            load_query<__half>(q[pass], args.q, at + pass * kPass);
+        } else if (args.q_type == Dtype::bf16) {
+            load_query<__nv_bfloat16>(q[pass], args.q, at + pass * kPass);
+        } else {
+            load_query<float>(q[pass], args.q, at + pass * kPass);
+        }
+    }
+}
+
 constexpr int64_t kFewBlocks = 512;
 
 // Block (split, h, row) with row = b * max_queries + j: groups of G neighbouring threads, of which
@@ -96,19 +114,9 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     }
 
     float q[P][kChannels] = {};
-    const int64_t query = int64_t{start + j} * args.q_stride + h * args.d + channel;
+    load_passes<P, kPass>(q, args, int64_t{start + j} * args.q_stride + h * args.d + channel,
+                          channel);
     const auto has_pass = [&](int pass) { return channel + pass * kPass < args.d; };
-#pragma unroll
-    for (int pass = 0; pass < P; ++pass) {
-        if (!has_pass(pass)) break;
-        if (args.q_type == Dtype::f16) {
-            load_query<__half>(q[pass], args.q, query + pass * kPass);
-        } else if (args.q_type == Dtype::bf16) {
-            load_query<__nv_bfloat16>(q[pass], args.q, query + pass * kPass);
-        } else {
-            load_query<float>(q[pass], args.q, query + pass * kPass);
-        }
-    }
     if constexpr (Few) {
         // No branches: missing keys were loaded as zeros, so no key waits for another key's sum.
         float own[kKeys] = {};
