@@ -1,4 +1,4 @@
-"""Times a step of many texts in PyTorch, of `bench gpt-batch`'s Llama shapes: random weights in bf16.
+"""Measures a step of many texts in PyTorch, of `bench gpt-batch`'s Llama shapes: random weights in bf16.
 
     python3 bench/batch_torch.py [--shape llama-3.1-8b] [--batch 64,256] [--cache 256]
 

@@ -17,7 +17,7 @@ using namespace hark::gpt;
 
 namespace {
 
-// Microseconds of one choice among random logits, replayed with others behind it.
+// Microseconds of one choice among random logits, replayed with others after it.
 double choice_us(Context& ctx, const SamplerOptions& options, int64_t n) {
     constexpr int kCalls = 20, kRuns = 5;
     Arena device(ctx.arena.source()), pinned(ctx.host_arena.source());

@@ -3,8 +3,8 @@
     python3 bench/gpt_torch.py [SIZE...] [--tokens N]
 
 A step of one token is a CUDA graph over a static cache of as many places as the text takes, with
-the choice of the next token inside, fed back without the host. Run it beside `bench gpt --device
-cuda` on one machine. Prints TSV: what, dtype, ms a step, tokens/s.
+the choice of the next token inside, fed back without the host. Run it next to `bench gpt --device
+cuda` on one machine. Prints TSV: what, dtype, ms per step, tokens/s.
 """
 import argparse
 import statistics

@@ -15,7 +15,7 @@ class Limits {
   public:
     explicit Limits(int threads) : threads_(threads) {}
 
-    // GB/s of reading `bytes` again and again with all threads, as work does that takes so much:
+    // GB/s of reading `bytes` again and again with all threads, as work of that size does:
     // what a cache holds is read from it.
     double read_bandwidth(double bytes);
     // cpu_product_speed() with these threads.

@@ -1,5 +1,5 @@
 """Writes a Whisper model of an official size with random weights, whose every window has 100 tokens
-of text: the position behind them points at <|endoftext|>. Its tokenizer is the demo model's; ids that
+of text: the position after them points at <|endoftext|>. Its tokenizer is the demo model's; ids that
 it does not know are never the likeliest.
 
     python3 bench/random_whisper.py large-v3 DIR       (torch, safetensors)

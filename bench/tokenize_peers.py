@@ -1,4 +1,4 @@
-"""Times gpt-tokenize beside tiktoken and tokenizers, on one core, on the same text.
+"""Times gpt-tokenize next to tiktoken and tokenizers, on one core, on the same text.
 
     taskset -c 0 python3 bench/tokenize_peers.py TEXT GPT2_RANKS [TOKENIZER_JSON]
 

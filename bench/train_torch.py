@@ -4,8 +4,8 @@
     python3 bench/train_torch.py --size 124M --length 64 --batch 4 --threads 2 [--compile]
     python3 bench/train_torch.py --size 124M --length 1024 --batch 64 --device cuda --compile
 
-On the CPU in float32, on a GPU in bf16 by autocast with float32 parameters. Run it beside gpt-train
-of the same shape on one machine. Prints TSV: what, median ms a step, tokens/s, peak MiB of the GPU.
+On the CPU in float32, on a GPU in bf16 by autocast with float32 parameters. Run it next to gpt-train
+of the same shape on one machine. Prints TSV: what, median ms per step, tokens/s, peak MiB of the GPU.
 """
 import argparse
 import statistics

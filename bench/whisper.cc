@@ -26,7 +26,7 @@ using namespace hark::whisper;
 constexpr int64_t kBatch = 8, kBeams = 5;
 constexpr int32_t kDrafts = 4;
 constexpr int32_t kWordTokens = 60;  // of a window's text
-constexpr int32_t kPosition = 100;   // of the token that is timed, with so many before it
+constexpr int32_t kPosition = 100;   // of the token that is timed: the number of those before it
 
 struct Options {
     std::string size = "tiny", device = "cpu", dtype = "all";
@@ -57,7 +57,7 @@ Tensor ints(std::vector<int32_t>& values) {
     return Tensor(values.data(), Dtype::i32, {static_cast<int64_t>(values.size())});
 }
 
-// A model with the caches of so many sequences, each with its own window and kPosition tokens.
+// A model with the caches of some sequences, each with its own window and kPosition tokens.
 class Session {
   public:
     Session(Context& ctx, const Model& model, int64_t slots)
@@ -104,7 +104,7 @@ class Session {
                            ints(wanted), caches_.self);
         });
     }
-    // Every beam goes on from its neighbour: all of their caches move.
+    // Every beam continues its neighbour: all of their caches move.
     double reorder_ms() {
         std::vector<int32_t> from, to;
         for (int32_t i = 0; i < slots_; ++i) {

@@ -5,7 +5,7 @@ side by side, encoded 16 at a time, prompted with 4 tokens and decoded for 100.
 
 Attention is scaled_dot_product_attention, its kernel PyTorch's choice. A step of one token each is
 a CUDA graph over a static cache of 128 places, with the choice of the next tokens inside, fed back
-without the host. Run it beside ours on one machine. Prints TSV: what, dtype, windows, ms, rate,
+without the host. Run it next to ours on one machine. Prints TSV: what, dtype, windows, ms, rate,
 unit. A GPU is what it is for; on a CPU steps are not recorded.
 """
 import argparse
@@ -135,7 +135,7 @@ def milliseconds(work, device, times):
         if device == "cuda":
             torch.cuda.synchronize()
         found.append((time.perf_counter() - begin) * 1e3)
-    return statistics.median(found[1:])  # but for the first, which warms up
+    return statistics.median(found[1:])  # except the first, which warms up
 
 
 def recorded(model, device):

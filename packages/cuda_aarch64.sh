@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # cuda_aarch64.sh DIR: fetches from PyPI what compiles CUDA code for aarch64 on x86-64, into DIR: NVIDIA's compiler for
-# x86-64, and CUDA's headers and libraries for aarch64. 650 MB are fetched, 1.1 GB are kept. What is there already is
+# x86-64, and CUDA's headers and libraries for aarch64. 650 MB are fetched, 1.1 GB are kept. What exists already is
 # kept. Needs python3 with pip, and unzip. CMake takes it by -DCMAKE_CUDA_COMPILER=DIR/bin/nvcc.
 set -euo pipefail
 mkdir -p "$1"

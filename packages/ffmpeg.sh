@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # ffmpeg.sh DIR: builds FFmpeg's libraries from Debian's source of the version that hark is built with, into DIR,
 # with the demuxers and decoders of libs/audio/libav/libav_allowed.cc and nothing else: small, without the libraries that
-# Debian's load, and under the LGPL. What is there already is kept. Needs root or sudo for missing packages, and a
+# Debian's load, and under the LGPL. What exists already is kept. Needs root or sudo for missing packages, and a
 # source list of Debian, from which the source is fetched.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"

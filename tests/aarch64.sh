@@ -10,7 +10,7 @@
 #               10 minutes of compiling. No GPU runs it. HARK_AARCH64_CMAKE has further arguments for CMake:
 #               -DCMAKE_CUDA_ARCHITECTURES=90a-real
 #
-# Needs root, and Linux 6.7 or newer (tests/roots/emulated.sh). It changes nothing outside its folder but for the
+# Needs root, and Linux 6.7 or newer (tests/roots/emulated.sh). It changes nothing outside its folder except the
 # package mmdebstrap. Not part of tests/run.sh. QEMU shows what is right, not what is fast.
 set -euo pipefail
 caller="$PWD"

@@ -28,7 +28,7 @@ cp bench/*.py bench/kernels/*.py "$staged/bench/"
 cp tests/golden/*.json tests/golden/op_errors.py tests/golden/formula_weights.py "$staged/tests/golden/"
 strip "$staged"/bin/* "$staged"/tests/*_tests "$staged"/tests/op_bits "$staged"/lib/*
 # The distribution's libraries that such a machine lacks: what the tests and bench load, and what
-# those load, but for the C and C++ runtimes, which every machine with a compiler's runtime has.
+# those load, except the C and C++ runtimes, which every machine with a compiler's runtime has.
 ldd "$staged"/bin/* "$staged"/tests/*_tests "$staged"/tests/op_bits "$staged"/lib/* |
     sed -n 's/^\t\(lib\(boost_program_options\|crypto\|dnnl\|gomp\|OpenCL\|pcre2\)[^ ]*\) => \([^ ]*\) .*/\3/p' | sort -u |
     while read -r library; do cp -L "$library" "$staged/lib/"; done

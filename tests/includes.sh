@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints every #include of libs/ and apps/ that points up in the list of libs/CMakeLists.txt, or from
+# Prints every #include of libs/ that points up in the list of libs/CMakeLists.txt, or from
 # one of audio, whisper and gpt to another; exit 1 if there is one.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: tests/nodes.sh [BIN]: gpt-train on two "machines", network namespaces that a cable joins, on the
 # CPU, by --rendezvous. Stories: an address and a token; a shared file; a rank that is killed; a cable that
-# is pulled; each run goes on and ends at the bits of one that nothing disturbed. Then ranks that are late,
+# is pulled; each run continues and ends at the bits of one that nothing disturbed. Then ranks that are late,
 # wrong, or have another token. BIN has the tools (build/bin). Needs root and iproute2. Not part of
 # tests/run.sh: it takes six minutes, five of them until both ranks notice the pulled cable.
 set -euo pipefail

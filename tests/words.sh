@@ -10,8 +10,14 @@ trap 'rm -rf "$work"' EXIT
 if [ $# -gt 0 ]; then
     files=("$@")
 else
-    mapfile -t files < <(find apps libs docs pipelines presets cmake README.md CMakeLists.txt {samples,models}/README.md \
-        -type f ! -name '*.png' ! -path docs/style.md | sort)
+    # Texts that tests read are not ours: golden files, templates, sentences.
+    mapfile -t files < <({
+        find apps libs docs pipelines presets cmake README.md CMakeLists.txt {samples,models}/README.md \
+            -type f ! -name '*.png' ! -path docs/style.md
+        find .ci bench packages tests wasm -type f ! -path tests/words.sh ! -path tests/accuracy/sentences.py \
+            ! -path 'tests/golden/*/*' ! -path '*/corpus/*' \
+            \( -regex '.*\.\(cc\|cu\|cuh\|h\|py\|sh\|js\|css\|html\|md\|cmake\)' -o -name CMakeLists.txt -o -path .ci/run \)
+    } | sort)
 fi
 
 # Two files with a line for each line of the tree: its place, and the text that is checked.

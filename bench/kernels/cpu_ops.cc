@@ -180,7 +180,7 @@ class Bench {
         scratch_.push_back(normal_values(n * k, ++seed_));
         return Tensor(scratch_.back().data(), Dtype::f32, {n, k});
     }
-    // Blocks of zeros, valid likewise: what they hold does not change the time.
+    // Blocks of zeros, also valid: what they hold does not change the time.
     Tensor blocks(Dtype dtype, int64_t n, int64_t k) {
         const size_t bytes = row_bytes(dtype, k) * static_cast<size_t>(n);
         scratch_.emplace_back((bytes + sizeof(float) - 1) / sizeof(float));

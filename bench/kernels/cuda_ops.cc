@@ -1,8 +1,8 @@
 // Times the operations of libhark-cuda.so at the sizes of Whisper's encoder and decoder. Prints
 // TSV: what, dtype, shape, microseconds, TFLOP/s, TB/s, fraction of what this card's limits allow,
-// which are measured first. cuda_ops_torch.py beside this file times PyTorch's at the same sizes in
-// the same way. Words on the command line choose the operations whose names begin with one of them;
-// without any all are timed.
+// which are measured first. cuda_ops_torch.py next to this file times PyTorch's at the same sizes
+// in the same way. Words on the command line choose the operations whose names begin with one of
+// them; without any all are timed.
 #include "cuda_timing.h"
 
 #include <array>
@@ -27,8 +27,8 @@ struct Product {
     Dtype x = Dtype::f16, w = Dtype::f16;
     Activation activation = Activation::none;
     bool residual = false;
-    bool norm = false;  // of x, in front
-    // Behind it the rows of y, a query, a key and a value of each of t sequences, go to caches.
+    bool norm = false;  // of x, before the product
+    // After it keys and values of y's rows, one for each of t sequences, go to caches.
     bool append = false;
 };
 
@@ -181,7 +181,7 @@ void time_products(Context& ctx) {
             time_linear(ctx, {"linear", t, 51866, 1280, x, w});
             time_linear(ctx, {"linear", t, 50257, 768, x, w});
         }
-    // With the norm in front, and with keys and values going to their caches.
+    // With a fused norm, and with keys and values going to their caches.
     for (int64_t t : {1, 8, 64, 128}) {
         time_linear(ctx, {.what = "norm+linear", .t = t, .n = 1280, .k = 1280, .norm = true});
         time_linear(ctx, {.what = "norm+linear+append",
@@ -197,7 +197,7 @@ void time_products(Context& ctx) {
                           .activation = gelu,
                           .norm = true});
     }
-    // Weights in ggml's blocks, and beside them in f16 and int8.
+    // Weights in ggml's blocks, and next to them in f16 and int8.
     std::vector<Dtype> types = {f16, i8};
     types.insert(types.end(), std::begin(kQuantizedDtypes), std::end(kQuantizedDtypes));
     for (int64_t t : {1, 8, 64})

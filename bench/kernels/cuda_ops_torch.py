@@ -72,7 +72,7 @@ def linear(what, t, n, k, dtype, act=None, residual=False):
 
 
 def norm_linear(what, t, n, k, dtype, act=None):
-    """A norm in front; keys and values go to their caches by append_cache()."""
+    """A norm first; keys and values go to their caches by append_cache()."""
     if not chosen(what):
         return
     x = torch.randn(t, k, device="cuda", dtype=dtype)

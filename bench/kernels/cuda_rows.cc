@@ -1,5 +1,5 @@
-// Times inference's operations but for products and attention, at Whisper's sizes: norms,
-// convolutions, caches, scores, tables and the choice of a token. cuda_ops_torch.py beside this
+// Times inference's operations except products and attention, at Whisper's sizes: norms,
+// convolutions, caches, scores, tables and the choice of a token. cuda_ops_torch.py next to this
 // file times PyTorch's.
 #include "cuda_timing.h"
 #include "whisper/transcribe/token_sampler.h"
@@ -37,8 +37,8 @@ void time_conv1d(Context& ctx, int64_t b, int64_t t, int64_t c, int64_t n, int s
           static_cast<double>(x[0].bytes() + w.bytes() + y.bytes()));
 }
 
-// Keys and values of `queries` rows a sequence, the last two thirds of the columns of x, as a fused
-// product leaves them.
+// Keys and values of `queries` rows per sequence, the last two thirds of the columns of x, as a
+// fused product leaves them.
 void time_append(Context& ctx, int b, int64_t h, int64_t queries, int64_t capacity, int64_t d,
                  Dtype dtype) {
     if (!is_chosen("append_cache")) return;
@@ -140,7 +140,7 @@ void time_select(Context& ctx, int64_t n, int64_t c, Dtype dtype) {
     print("select_rows", dtype, concat(n, "x", c), us, 0, 2 * bytes_of({y}));
 }
 
-// The likeliest token of n rows of logits, beside the rules on timestamps.
+// The likeliest token of n rows of logits, next to the rules on timestamps.
 void time_choose(Context& ctx, int64_t n) {
     if (!is_chosen("choose")) return;
     const Arena::Scope scope(ctx.arena);

@@ -167,7 +167,7 @@ inline std::vector<Tensor> rotated(Context& ctx, Dtype dtype,
     return made;
 }
 
-// Median microseconds of one call, each behind prepare(), which is not timed: for what works in
+// Median microseconds of one call, each after prepare(), which is not timed: for what works in
 // place.
 inline double microseconds_in_place(Context& ctx, const std::function<void()>& prepare,
                                     const std::function<void()>& call) {
@@ -190,10 +190,10 @@ inline double microseconds_in_place(Context& ctx, const std::function<void()>& p
     return times[times.size() / 2];
 }
 
-// cuda_rows.cc: what inference needs beside products and attention.
+// cuda_rows.cc: what inference needs next to products and attention.
 void time_rows(Context& ctx);
 
-// cuda_training.cc: what training needs beside products and attention.
+// cuda_training.cc: what training needs next to products and attention.
 void time_training(Context& ctx);
 
 // cuda_decoder.cc: a step of one row of Llama's and Qwen's shapes.

@@ -1,5 +1,5 @@
-// Times training's operations but for products and attention, at the sizes of GPT-2 124M with 64
-// sequences of 1024 tokens. gradients_torch.py beside this file times PyTorch's.
+// Times training's operations except products and attention, at the sizes of GPT-2 124M with 64
+// sequences of 1024 tokens. gradients_torch.py next to this file times PyTorch's.
 #include "cuda_timing.h"
 #include "kernels/ops_table.h"
 
@@ -34,7 +34,7 @@ void time_norm(Context& ctx, int64_t channels, Dtype dtype) {
           bytes_of({dx, dx, dy, x}));
 }
 
-// What a Llama of 1B parameters has beside products: 2048 channels, 8192 of the MLP, 32 heads of
+// What a Llama of 1B parameters has next to products: 2048 channels, 8192 of the MLP, 32 heads of
 // 64 channels and 8 of keys and values.
 void time_llama(Context& ctx, Dtype dtype) {
     const Arena::Scope scope(ctx.arena);

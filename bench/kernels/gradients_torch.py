@@ -1,4 +1,4 @@
-"""Times PyTorch's side of what cuda_training.cc times: training's operations but for products and
+"""Times PyTorch's side of what cuda_training.cc times: training's operations except products and
 attention, at the sizes of GPT-2 124M with 64 sequences of 1024 tokens.
 
     python3 bench/kernels/gradients_torch.py

@@ -1,5 +1,5 @@
-// What a step of one row pays besides its bytes: edges between kernels, barriers inside one, and
-// memory that is read with few bytes in flight.
+// What a step of one row costs in addition to its bytes: edges between kernels, barriers inside
+// one, and memory that is read with few bytes in flight.
 #include "kernels/cuda_timing.h"
 #include "ladder/ladder.h"
 

@@ -81,9 +81,9 @@ class CufftMel {
     float2* bins_ = nullptr;
 };
 
-// What a step of one row pays besides its bytes: microseconds of an edge between two kernels of a
-// graph, of a barrier of all blocks, and TB/s read with some bytes in flight. `data`: `bytes` of
-// random numbers, several times the L2 cache; counter: one number. Throws Error.
+// What a step of one row costs in addition to its bytes: microseconds of an edge between two
+// kernels of a graph, of a barrier of all blocks, and TB/s read with some bytes in flight. `data`:
+// `bytes` of random numbers, several times the L2 cache; counter: one number. Throws Error.
 struct CostArgs {
     Context& ctx;
     const void* data;

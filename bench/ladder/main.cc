@@ -3,7 +3,7 @@
 // limits allow, the predicted and the measured gain over the form before, and the largest error as
 // a share of the largest value. Each form is checked against sums in double on the host; exit 1 if
 // one is wrong. Operations: product, attention, norm, softmax, mel. `costs` prints what a step of
-// one row pays besides its bytes: what, form, value, unit.
+// one row costs in addition to its bytes: what, form, value, unit.
 #include <cstdio>
 #include <iostream>
 
@@ -23,7 +23,7 @@ struct Work {
     std::string shape;
     double flops, bytes;            // of bf16 that it must do, and that it must move, at least
     double tolerance;               // of the error
-    std::function<double()> error;  // of the result that lies in memory
+    std::function<double()> error;  // of the result in memory
 };
 
 template <class T>
@@ -60,7 +60,7 @@ bool climb(Context& ctx, const Work& work, const Tensor& result, const std::vect
         check(cudaGetLastError(), rung.name);
         cuda_runtime().synchronize(ctx);
         const double error = work.error();
-        const bool is_right = error <= work.tolerance;  // false for an error that is no number
+        const bool is_right = error <= work.tolerance;  // false for an error that is NaN
         if (!is_right)
             std::cerr << "bench-ladder: " << work.what << ", " << rung.name << ": an error of "
                       << error << ", expected " << work.tolerance << " at most\n";

@@ -6,7 +6,7 @@ Needs torch and transformers. A model with random weights takes ten steps of Ada
 4 x 64 tokens, clipped to a norm of 1. The losses must agree within 1e-5 of the largest, and each of
 the 16 kinds of gradients of the first step within 1e-4 of its norm: they are read from the first
 checkpoint, whose first moment is (1 - beta1) times the clipped gradient. On a GPU the losses in
-bf16 are shown beside those of PyTorch's autocast.
+bf16 are shown next to those of PyTorch's autocast.
 """
 import argparse
 import pathlib

@@ -4,7 +4,7 @@
     python3 tests/accuracy/loops.py table DIR CONFIGURATION...
 
 The recordings are those of tests/golden/recordings.py. The words of a recording are its text in
-lower case without punctuation; a word is looped where it stands in a run of the same 1, 2, 3, ...
+lower case without punctuation; a word is looped if it is in a run of the same 1, 2, 3, ...
 words said four times in a row or more.
 """
 
@@ -47,7 +47,7 @@ def make(folder):
 
 
 def looped(words):
-    """How many of the words stand in a loop."""
+    """How many of the words are in a loop."""
     inside = set()
     for period in range(1, len(words) // TIMES + 1):
         same = 0  # words in a row that equal the one a period before

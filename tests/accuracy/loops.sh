@@ -1,6 +1,6 @@
 #!/bin/sh
 # Transcribes recordings made to provoke loops (loud noise, tones, chords, babble, speech that is
-# drowned in noise, speech with long silences) with and without what is there against them, and
+# drowned in noise, speech with long silences) with and without the options against them, and
 # prints what came of it.
 #
 #   pip install numpy
@@ -8,7 +8,7 @@
 #
 # Tab-separated: kind, configuration, words written, words of them in loops (loops.py says what
 # that is), and for speech: words said, substituted, deleted and inserted ones. DIR keeps the
-# recordings and CONFIGURATION.jsonl, with .seconds: what is there is not made anew. THREADS (1) is
+# recordings and CONFIGURATION.jsonl, with .seconds: what exists is not made again. THREADS (1) is
 # the number of threads. English is given; the temperature falls back as by default, but in greedy.
 set -eu
 [ $# = 2 ] || { echo "usage: loops.sh DIR MODEL" >&2; exit 2; }

@@ -4,7 +4,7 @@
     python3 tests/accuracy/reference.py DIR [--beams N] [--no-previous-text] [--model FOLDER]
 
 Reads DIR/*.wav, writes DIR/reference_beam_N.jsonl (or DIR/reference_beam_N_no_previous.jsonl), a
-line of {"source", "text"} a segment, and the seconds that it took beside it, both for table.sh. One
+line of {"source", "text"} per segment, and the seconds that it took next to it, both for table.sh. One
 beam decodes greedily. The model is models/whisper-demo unless named. float32 on one thread of the
 CPU; English is given, all other options are transcribe()'s defaults.
 """

@@ -6,8 +6,8 @@
 #
 # Tab-separated: configuration, word error rate, character error rate, substitutions, deletions,
 # insertions, recordings whose text is that of openai-whisper with the same options (- where that
-# was not run), seconds of wall time. DIR keeps CONFIGURATION.jsonl and .seconds: what is there is
-# not made anew. THREADS (1) is the number of threads. The temperature is 0 alone, so that every run
+# was not run), seconds of wall time. DIR keeps CONFIGURATION.jsonl and .seconds: what exists is
+# not made again. THREADS (1) is the number of threads. The temperature is 0 alone, so that every run
 # gives the same.
 set -eu
 [ $# = 2 ] || { echo "usage: table.sh DIR MODEL" >&2; exit 2; }

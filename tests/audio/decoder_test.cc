@@ -52,7 +52,8 @@ TEST(Decoder, ReadsOtherCodecsInsideWavByLibav) {
     EXPECT_EQ(got.values, std::vector<float>(32000, 0.0f));
 }
 
-// libsndfile is C: what the input throws inside its callbacks comes out behind the call, whole.
+// libsndfile is C: what the input throws inside its callbacks is thrown again after the call,
+// unchanged.
 TEST(Decoder, LibsndfilePassesOnWhatBrokeItsInput) {
     const test::TemporaryDirectory directory;
     const std::string path = directory.path() / "a.wav";

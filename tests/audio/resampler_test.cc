@@ -16,7 +16,7 @@
 namespace hark {
 namespace {
 
-// Smooth noise of so many channels: what a codec or a microphone gives, at most half of full scale.
+// Smooth noise of some channels: what a codec or a microphone gives, at most half of full scale.
 std::string pcm_noise(int channels, int frames) {
     test::SplitMix64 generator(static_cast<uint64_t>(channels));
     std::vector<int> state(static_cast<size_t>(channels), 0);
@@ -89,7 +89,7 @@ TEST(Resampler, KeepsLengthAndToneAtEveryRate) {
         for (size_t i = 1600; i < 14400; ++i)
             difference = std::max(
                 difference, std::abs(out[0][i] - 0.5 * std::sin(2 * M_PI * 440 * i / 16000.0)));
-        // 440 Hz lies near the edge of what a rate of 1000 Hz can carry.
+        // 440 Hz is near the edge of what a rate of 1000 Hz can carry.
         EXPECT_LT(difference, rate == 1000 ? 0.05 : 2e-3) << rate;
     }
 }

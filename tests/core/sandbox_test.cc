@@ -125,7 +125,7 @@ TEST(Sandbox, OpensTheNamedFilesAlone) {
 
 TEST(Sandbox, RefusesTheNetworkProgramsAndProcesses) {
     sockaddr_in address;
-    const int listening = listen_somewhere(address);
+    const int listener = listen_somewhere(address);
     const int before = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);  // inherited
     const std::string said = in_child([&] {
         char program[] = "/bin/true";
@@ -149,7 +149,7 @@ TEST(Sandbox, RefusesTheNetworkProgramsAndProcesses) {
     std::string expected;
     for (int i = 0; i < (kSanitized ? 7 : 9); ++i) expected += refused(names[i], EPERM);
     EXPECT_EQ(said.substr(said.rfind('\n') + 1), expected);
-    ::close(listening);
+    ::close(listener);
     ::close(before);
 }
 

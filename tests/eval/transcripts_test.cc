@@ -23,7 +23,7 @@ std::string problem_of(std::string_view line) {
     return problems.size() == 1 ? problems.front() : "";
 }
 
-// The sources of the hypotheses that the references are paired with, "-" where there is none, then
+// The sources of the hypotheses that the references are paired with, "-" if there is none, then
 // those of the extra ones.
 std::string paired(const std::vector<std::string>& references,
                    const std::vector<std::string>& hypotheses) {

@@ -2,7 +2,7 @@
 //
 //   fuzz_readers NAME [--seconds N] [--seed N] [--crash FILE] [CORPUS_DIR | INPUT]...
 //
-// The input under test stands in FILE while it runs long enough to be noticed, and after a crash:
+// The input under test is in FILE while it runs long enough to be noticed, and after a crash:
 // `fuzz_readers NAME --seconds 0 FILE` runs it again. The same seed gives the same inputs.
 #include <fcntl.h>
 #include <signal.h>
@@ -155,7 +155,7 @@ class Mutator {
 void run(const Target& target, const std::string& input, long base_kib) {
     current = input;
     ::alarm(kMaxSeconds);
-    // A copy of exactly its size, so that the sanitizer sees a read behind its end.
+    // A copy of exactly its size, so that the sanitizer sees a read past its end.
     std::vector<uint8_t> exact(input.begin(), input.end());
     target.input(exact.data(), exact.size());
     ::alarm(0);
@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
         const std::string word = argv[i];
         const bool flag = word.rfind("--", 0) == 0;
         if (flag && i + 1 == argc) {
-            std::fprintf(stderr, "fuzz: expected a value behind %s\n", argv[i]);
+            std::fprintf(stderr, "fuzz: expected a value after %s\n", argv[i]);
             return 2;
         }
         if (word == "--seconds") {

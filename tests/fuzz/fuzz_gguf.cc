@@ -161,7 +161,7 @@ static int gguf_input(const uint8_t* data, size_t size) {
             const Bpe bpe = model.bpe();
             bpe.decode(bpe.encode(" hello <|end|>"), true);
         });
-        // What was accepted lies in the file, so the vector is hardly larger than the input.
+        // What was accepted is in the file, so the vector is hardly larger than the input.
         const gpt::ParameterLayout layout(model.config());
         std::vector<float> values(static_cast<size_t>(layout.size()));
         layout.read(Tensor(values.data(), Dtype::f32, {layout.size()}), model);

@@ -31,7 +31,7 @@ static int llmc_file_input(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile input(data, size);
     try {
         gpt::LlmcFile file(input.path());
-        // What was accepted lies in the file, so the vector is no larger than the input.
+        // What was accepted is in the file, so the vector is no larger than the input.
         const gpt::ParameterLayout layout(file.config());
         std::vector<float> values(static_cast<size_t>(layout.size()));
         if (!file.has("wte.weight")) std::abort();

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-sys.path.pop(0)  # kernels.py beside this file is not the package that transformers looks for
+sys.path.pop(0)  # kernels.py next to this file is not the package that transformers looks for
 import numpy as np
 import torch
 import transformers

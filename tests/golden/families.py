@@ -2,7 +2,7 @@
 (tests/gpt/families_test.cc).
 
     python3 tests/golden/families.py > tests/golden/families.json     # transformers 4.57
-    python3 tests/golden/families.py NAME ... > OUT     # as the file, with the cases NAME... made anew
+    python3 tests/golden/families.py NAME ... > OUT     # as the file, with the cases NAME... made again
 
 Weights are by formula (formula_weights.py): uniform, spread 0.14, biases 0.09; norms 1 + 0.17 u
 (Gemma's stored weights 0.17 u); blocks and scales of mxfp4 are bytes. So the file has configurations and results only. `rows` of the

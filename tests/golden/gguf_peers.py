@@ -1,5 +1,5 @@
 """Has others read a GGUF file that `hark-model convert` wrote: llama.cpp (llama-cpp-python) and
-transformers, beside the Hugging Face folder it was made of.
+transformers, next to the Hugging Face folder it was made of.
 
     python3 tests/golden/gguf_peers.py FOLDER FILE.gguf [PROMPT]
 
@@ -11,7 +11,7 @@ import pathlib
 import sys
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-sys.path.pop(0)  # kernels.py beside this file is not the package that transformers looks for
+sys.path.pop(0)  # kernels.py next to this file is not the package that transformers looks for
 import torch
 import transformers
 

@@ -13,7 +13,7 @@ import json
 import pathlib
 import sys
 
-sys.path.pop(0)  # kernels.py beside this file is not the package that transformers looks for
+sys.path.pop(0)  # kernels.py next to this file is not the package that transformers looks for
 import numpy as np
 import torch
 import transformers

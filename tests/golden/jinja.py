@@ -164,7 +164,7 @@ CONTEXT = {
     "tools": TOOLS[1:],
     "add_generation_prompt": True,
 }
-# What the grammar seldom reaches.
+# What the grammar rarely reaches.
 EDGES = [
     "{{ 'a' if false }}|{{ missing }}|{{ none }}|{{ true }}|{{ [1.0, none, 'x\\n\"', \"it's\", undefined_name] }}|{{ (1,) }}|{{ () }}",
     "{{ missing.x }}",

@@ -5,9 +5,9 @@
 
 A signal of n samples is SplitMix64 noise (seed n) of 12 bits and a triangle of 100 samples' period,
 in 16-bit integers: see signal(). The spectra are log_mel_spectrogram(signal, n_mels, padding=480000),
-that is, Whisper's normalisation with 30 s of zeros behind the end, and from them come
+that is, Whisper's normalisation with 30 s of zeros after the end, and from them come
 
-    frames   how many stand before the first frame that hears nothing of the signal
+    frames   number before the first frame that overlaps nothing of the signal
     spots    {frame: its n_mels values}: all frames of a short signal, some of a long one
     means    of a long signal, every frame's mean over the mels
 """

@@ -1,5 +1,5 @@
 """Writes a Hugging Face Whisper model as others publish theirs: OpenAI's .pt with openai-whisper's rank
-file beside it, and CTranslate2 directories.
+file next to it, and CTranslate2 directories.
 
     model_files.py HUGGING_FACE_DIR OUT_DIR     the model, for HARK_MODEL_FILES of model_files_test
     model_files.py --small OUT_DIR              tests/golden/model_files: a model of one small layer
@@ -10,7 +10,7 @@ import json
 import pathlib
 import sys
 
-sys.path.pop(0)  # kernels.py beside this file is not the package that transformers looks for
+sys.path.pop(0)  # kernels.py next to this file is not the package that transformers looks for
 import ctranslate2
 import torch
 import transformers

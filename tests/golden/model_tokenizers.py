@@ -5,7 +5,7 @@
 Needs tokenizers 0.22, transformers 4.57, sentencepiece 0.2 and gguf 0.19. The vocabularies are trained on the text of
 this repository. FAMILY.json has a tokenizer.json, tokenizer_config.json's values, and ids; FAMILY.gguf is its twin, and
 FAMILY.model the sentencepiece model that it was converted from. Of a long text the number of ids and a hash are kept;
-with --fuzz that text is of so many characters, and nothing is written but OUT_DIR.
+with --fuzz that text has CHARACTERS characters, and nothing is written but OUT_DIR.
 """
 import io
 import json

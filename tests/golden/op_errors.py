@@ -136,7 +136,7 @@ def absorbed_attention(b, h, queries, frames):
 
 
 CASES = [
-    # A step's rows, a prompt's and an encoder's, with what is fused behind them.
+    # A step's rows, a prompt's and an encoder's, with what is fused after them.
     linear(1, 1280, 1280),
     linear(8, 384, 1536, activation="gelu"),
     linear(64, 768, 3072, activation="gelu_tanh"),

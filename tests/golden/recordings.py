@@ -5,7 +5,7 @@ tests/support/recordings.cc does the same in C++: every step is exact (integers 
 only step with IEEE doubles is floor(seconds * 16000)), so both give the same 16-bit samples.
 
     pip install numpy
-    python3 tests/golden/recordings.py KIND SEED SECONDS OUT.wav    # writes one, to listen to it
+    python3 tests/golden/recordings.py KIND SEED SECONDS OUT.wav    # writes one, to play it
 
 The rules, in the order in which they draw from the generator (splitmix64 started at the seed), for
 n = floor(seconds * 16000) samples, all of them 0 at first:
@@ -110,7 +110,7 @@ def noise(generator, count, peak):
 
 
 def add_clip(samples, position, clip, gain):
-    """Adds a clip at a position, cut at the end; returns the position behind it."""
+    """Adds a clip at a position, cut at the end; returns the position after it."""
     end = min(len(samples), position + len(clip))
     if position < end:
         samples[position:end] += (clip[: end - position] * gain) >> 8

@@ -137,7 +137,7 @@ def main():
         penalised += result != logits
         add("dry", {**options, "breakers": breakers}, logits, result, tokens, 1)
     assert penalised > 15, penalised
-    # All of transformers' that there are here, in the order of its generate() but for typical-p,
+    # All of transformers' that hark has, in the order of its generate() except typical-p,
     # which it applies last.
     logits, tokens = random_logits(200, 4), torch.randint(0, 200, (30,)).tolist()
     scores = torch.tensor(logits)

@@ -8,7 +8,7 @@ Seconds. The file:
 transcripts  of each, its segments: [start, end, [[word, start, end], ...]]
 whole        [transcript, options, srt, vtt]: options are [max_line_width, max_line_count,
              max_words_per_line, highlight_words], 0 for none; then what is written
-hashes       likewise over a grid of options, with the 64-bit FNV-1a of what is written
+hashes       the same over a grid of options, with the 64-bit FNV-1a of what is written
 """
 
 import io

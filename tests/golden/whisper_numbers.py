@@ -7,8 +7,8 @@ float32 on the CPU, recordings assembled by rule (recordings.py). The file:
 
 recordings    kind, seed, seconds, checksum and, of each:
   content_frames
-  log_mel     after normalisation, of the recording with 480000 zeros behind it: {frame: the mels}
-  encoder     of the first window as transcribe() cuts it (0.0 behind its end): positions is a list
+  log_mel     after normalisation, of the recording with 480000 zeros after it: {frame: the mels}
+  encoder     of the first window as transcribe() cuts it (0.0 after its end): positions is a list
               of [frame, channel, value], norm the square root of the sum of squares
   decoder     tokens fed at once; for each position: top (ten of [id, logit], best first) and
               values, the logits of the ids in `listed`

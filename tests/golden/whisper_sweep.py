@@ -5,7 +5,7 @@
 
 float32 on the CPU, temperature 0. An hour of one core. 60 recordings of 1 s to 10 min, assembled by
 rule (recordings.py); their options are drawn so that any two values of two options, where they can
-stand together, meet in some recording (pairwise). The file:
+be used together, meet in some recording (pairwise). The file:
 
 recordings     as in whisper_transcribe.json, without margins in the windows. A segment has its
                words, [word, start, end, probability], where word_timestamps is among the options
@@ -127,7 +127,7 @@ def main():
     jobs = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     started = time.time()
     missed = plan()[1]
-    print(f"{len(missed)} pairs cannot stand together: {missed}")
+    print(f"{len(missed)} pairs exclude each other: {missed}")
     order = sorted(range(len(SECONDS)), key=lambda place: -SECONDS[place])
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         done = dict(zip(order, pool.map(transcribed, order, chunksize=1)))

@@ -8,7 +8,7 @@ float32 on the CPU. A few minutes. The recordings are assembled by rule (recordi
 suppressed_tokens  ids that suppress_tokens="-1" masks (the non-speech set and the special tokens)
 recordings     greedy at temperature 0 alone: kind, seed, seconds, samples, checksum of the samples;
                options given to transcribe(); detected language, with the probabilities of the best
-               two where none was given; text; segments; windows
+               two if none was given; text; segments; windows
 segments       [seek, start, end, text, tokens, temperature, avg_logprob, compression_ratio,
                no_speech_prob]
 windows        one for each call of decode(): [seek, number of prompt tokens, sampled tokens without
@@ -18,7 +18,7 @@ windows        one for each call of decode(): [seek, number of prompt tokens, sa
                timestamps' logsumexp and the best text token in the rule that compares them (null
                where no step had both)
 fallbacks      recordings with the default temperatures: windows up to and including the first one
-               which temperature 0 did not settle, with the reason in `rejected`
+               which temperature 0 did not decide, with the reason in `rejected`
 quiet          silence and quiet noise with the default temperatures: everything that came out
 """
 
@@ -92,11 +92,11 @@ QUIET = (("silence", 0, 40), ("quiet_noise", 301, 40))
 
 
 class Rejected(Exception):
-    """Ends transcribe() at the first window which temperature 0 does not settle."""
+    """Ends transcribe() at the first window which temperature 0 does not decide."""
 
 
 class Functional:
-    """torch.nn.functional for whisper.decoding, which remembers what went into log_softmax."""
+    """torch.nn.functional for whisper.decoding, which keeps what went into log_softmax."""
 
     def __init__(self, functional):
         self.functional = functional
@@ -111,7 +111,7 @@ class Functional:
 
 
 class Recorder:
-    """Stands between transcribe() and decode() and notes every window."""
+    """Is called between transcribe() and decode() and notes every window."""
 
     def __init__(self, model, tokenizer):
         self.tokenizer = tokenizer

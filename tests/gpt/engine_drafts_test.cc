@@ -44,7 +44,7 @@ TEST_P(EngineDrafts, GiveTheSameTextsWithDrafts) {
         model(name);
         const auto expected = run_repeating({.max_sequences = 1, .prefix_cache = false});
         EXPECT_EQ(counts_.drafts, 0);
-        // The host samples after drafts where there is a history: its logarithms are not the GPU's.
+        // The host samples after drafts if there is a history: its logarithms are not the GPU's.
         const auto expect_same = [&](const std::map<uint64_t, Text>& texts) {
             for (const auto& [id, text] : texts) {
                 SCOPED_TRACE(concat("text ", id));
@@ -65,7 +65,7 @@ TEST_P(EngineDrafts, GiveTheSameTextsWithDrafts) {
             EXPECT_GT(counts_.accepted, 0);
             EXPECT_GT(counts_.drafts, counts_.accepted);
         }
-        // So many texts that a guess has no room, and a cache that is too small for all.
+        // Too many texts for a guess to have room, and a cache that is too small for all.
         expect_same(run_repeating({.max_sequences = 6, .pool_tokens = 200, .draft_tokens = 2}));
         EXPECT_GT(counts_.preemptions, 0);
     }

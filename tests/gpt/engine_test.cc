@@ -240,7 +240,7 @@ TEST_P(Engines, GiveTheErrorOfOneText) {
     EXPECT_TRUE(errors.contains(a));
 }
 
-// What a pass of the engine throws ends its texts: those that it does not have go on.
+// What a pass of the engine throws ends its texts: the others continue.
 TEST_P(Engines, GoOnAfterAPassThatFailed) {
     if (ctx().on_cuda()) GTEST_SKIP() << "a GPU does not check tokens";
     model("llama");

@@ -83,7 +83,7 @@ TEST_P(Families, LogitsEqualTransformers) {
     }
 }
 
-// A prompt in pieces, and one that goes on where a longrope's table changes.
+// A prompt in pieces, and one that continues where a longrope's table changes.
 TEST_P(Families, PiecesOfAPromptAreThePrompt) {
     const Model of = model();
     Context ctx = make_cpu_context(2);

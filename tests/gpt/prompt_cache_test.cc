@@ -1,4 +1,4 @@
-// A prompt's keys and values in a file: what is read goes on as what was written.
+// A prompt's keys and values in a file: what is read continues as what was written.
 #include "gpt/engine/prompt_cache.h"
 
 #include <gtest/gtest.h>

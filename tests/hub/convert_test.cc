@@ -133,7 +133,7 @@ TEST_F(Convert, ToGgmlAndBack) {
     const auto original = whisper::open_model(test::whisper_demo());
     expect_same_vocabulary(original->tokenizer(), model.whisper->tokenizer());
 
-    // From a file of another format the configuration and the tokenizer are made anew.
+    // From a file of another format the configuration and the tokenizer are made again.
     const fs::path back = convert(ggml, "back", "safetensors", "f16");
     expect_tensors(test::whisper_demo(), back, kSame);
     const auto again = whisper::open_model(back);

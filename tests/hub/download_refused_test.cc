@@ -123,7 +123,7 @@ TEST_F(Download, NobodyAtHomeIsToldAtOnce) {
 TEST_F(Download, AServerThatFallsSilentIsLeft) {
     const HttpServer server([&](const HttpRequest& r) {
         HttpResponse response = tagged(in_parts(r, content_));
-        // The connection stays open behind what is cut, as the length promises more.
+        // The connection stays open after the cut, as the length promises more.
         if (r.method == "GET") std::this_thread::sleep_for(std::chrono::milliseconds(3500));
         return response;
     });

@@ -1,4 +1,4 @@
-// A whole model from a mirror that behaves as Hugging Face does; the demonstration models stand in.
+// A whole model from a mirror that behaves as Hugging Face does; it has the demonstration models.
 #include "hub/get_model.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kSize = 64;  // of a head
 
-// One call: sequences with so many queries and keys each, on slots in reverse order.
+// One call: sequences with numbers of queries and keys, on slots in reverse order.
 struct AbsorbedCase {
     int64_t heads, frames;
     std::vector<int32_t> queries, lengths;
@@ -218,8 +218,8 @@ TEST(AbsorbedAttentionOnCpu, SlotsAndLengthsOutsideAreErrors) {
     EXPECT_THROW(call({0, 1}, {8, 0}), Error);  // a row without keys
 }
 
-// Each row alone against batches in another order, beside rows of the same sequence and of others,
-// few enough for many blocks a row and too many for one launch.
+// Each row alone against batches in another order, next to rows of the same sequence and of others,
+// few enough for many blocks per row and too many for one launch.
 void expect_same_bits(int64_t heads, Dtype type, Dtype weights) {
     TestDevice device({"", Device::cuda, type});
     if (!device) GTEST_SKIP() << device.why_not();

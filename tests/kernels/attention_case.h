@@ -41,7 +41,7 @@ inline std::vector<int32_t> slots_of(const AttentionCase& c) {
 
 struct Inputs {
     std::vector<float> q, keys, values;
-    int64_t width;  // of q's rows: columns for keys and values stand behind, as in a fused product
+    int64_t width;  // of q's rows: columns of keys and values follow, as in a fused product
 
     Inputs(const AttentionCase& c, Dtype activations, uint64_t seed)
         : width((c.heads + 3) * c.size) {

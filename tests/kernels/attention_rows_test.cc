@@ -21,7 +21,7 @@ TEST(AttentionRows, QueriesWithoutKeysAndBadIndicesAreErrors) {
     EXPECT_THROW(call({0, 4, 3}, {0, 1}, {8, 8}, false), Error);  // rows that run backwards
 }
 
-// Whatever is decoded beside a sequence, and on however many threads.
+// Whatever is decoded next to a sequence, and on however many threads.
 TEST(AttentionRows, AreTheSameBitsWhateverIsBesideThem) {
     TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 3}), alone(kOneThreadCase);
     for (const Dtype cache : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
@@ -48,7 +48,7 @@ TEST(AttentionRows, AreTheSameBitsWhateverIsBesideThem) {
     }
 }
 
-// With a window a head's keys begin where its first query's window does.
+// With a window the keys of a head begin where its first query's window does.
 TEST(AttentionRows, AWindowsRowsAreTheSameBitsWhateverIsBesideThem) {
     TestDevice device({"cpu", Device::cpu, Dtype::f32, 0, 3}), alone(kOneThreadCase);
     const AttentionCase c = {.heads = 3,
@@ -106,7 +106,7 @@ void expect_same_alone(const AttentionCase& c) {
 // A step of decoding: a query's keys are split in the same places whatever else is in the batch.
 TEST(AttentionOnCuda, DecodedRowsAreTheSameBitsWhateverIsBesideThem) {
     expect_same_alone({4, 2, 64, 700, {1, 3, 1}, {700, 300, 5}, true, Dtype::f16});
-    // Together they are so many blocks that reads are not requested at once.
+    // Together they are too many blocks: reads are not requested at once.
     expect_same_alone({28, 4, 64, 1700, {1, 1, 1}, {1700, 300, 1500}, true, Dtype::f16});
     expect_same_alone({16, 4, 128, 1400, {1, 1, 1, 1}, {1400, 300, 1, 5}, true, Dtype::f16});
 }

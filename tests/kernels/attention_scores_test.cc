@@ -7,7 +7,7 @@
 namespace hark::test {
 namespace {
 
-// Sequences of so many queries over windows of `capacity` keys, in slots in reverse order.
+// Sequences of some queries over windows of `capacity` keys, in slots in reverse order.
 struct AttentionScoresCase {
     int64_t heads, size, capacity, frames;
     std::vector<int32_t> queries, wanted;
@@ -16,7 +16,7 @@ struct AttentionScoresCase {
 
 class AttentionScores : public testing::TestWithParam<DeviceCase> {};
 
-// heads lie on the host whatever the device.
+// heads are on the host for every device.
 Tensor on_host(std::vector<int32_t>& values) {
     return Tensor(values.data(), Dtype::i32, {std::ssize(values)});
 }

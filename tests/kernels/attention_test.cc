@@ -21,7 +21,7 @@ TEST_P(Attention, AgreesWithTheSumInDouble) {
         {2, 2, 128, 40, {33, 2}, {40, 40}, true},
         {2, 2, 64, 600, {130, 200}, {600, 513}, true},
         {2, 1, 64, 50, {30, 0, 3}, {50, 0, 9}, true, Dtype::f32, 12},
-        // Steps of so many blocks that a GPU does not request all reads at once.
+        // Steps of too many blocks for a GPU to request all reads at once.
         {14, 2, 64, 1700, {1, 1, 1}, {1700, 1, 1600}, true},
         {12, 4, 64, 1700, {1, 1, 1, 1}, {1700, 900, 1, 1600}, true},
         {16, 4, 128, 1400, {1, 2, 1}, {1400, 700, 1200}, true},
@@ -97,7 +97,7 @@ TEST_P(Attention, WrongShapesAreErrors) {
 }
 
 // Tiles of queries and keys that are full, one over, one short and nearly empty, in the head sizes
-// that Hopper's own kernel takes. What stands in the cache behind a sequence's keys is not a
+// that Hopper's own kernel takes. What the cache holds after a sequence's keys is not a
 // number.
 TEST_P(Attention, KeysBehindTheLengthDoNotMatter) {
     TestDevice device(GetParam());

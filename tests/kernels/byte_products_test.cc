@@ -60,7 +60,7 @@ TEST(ByteProducts, AgreeWithTheSumInDouble) {
                 const std::vector<float> w = blocks.values();
                 SCOPED_TRACE(concat(name_of(dtype), " K ", k, " T ", t));
                 expect_products(y, w, rows.x, rows.scales);
-                // A row's bits do not depend on the rows beside it.
+                // A row's bits do not depend on the rows next to it.
                 ByteInputs last = rows.inputs();
                 last.high += (t - 1) * k;
                 last.low += (t - 1) * k;

@@ -9,7 +9,7 @@ constexpr Dtype kCacheTypes[] = {Dtype::f32, Dtype::f16, Dtype::bf16};
 class AppendCache : public testing::TestWithParam<DeviceCase> {};
 class CopyCache : public testing::TestWithParam<DeviceCase> {};
 
-// Three sequences of 3, 0 and 1 rows go behind 2, 4 and 0 keys into slots 2, 1 and 0.
+// Three sequences of 3, 0 and 1 rows go after 2, 4 and 0 keys into slots 2, 1 and 0.
 TEST_P(AppendCache, WritesTheNewestRowsAndNothingElse) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();

@@ -100,7 +100,7 @@ TEST_P(Conv1d, AgreesWithTheSumInDouble) {
                     expect_near(conv1d_run(device, c, w, dtype, dtype, x, residual), expected,
                                 tolerance);
                     if (dtype == Dtype::f32) continue;
-                    // An x in f32 is rounded on its way into the product.
+                    // An x in f32 is rounded before the product.
                     expect_near(conv1d_run(device, c, w, dtype, Dtype::f32, given, residual),
                                 expected, tolerance);
                 }

@@ -37,7 +37,7 @@ TEST_P(Embedding, IsTheRowPlusThePosition) {
     }
 }
 
-// The CPU sees them and says so; a GPU's kernels leave no number behind.
+// The CPU sees them and says so; a GPU's kernels leave NaN.
 TEST_P(Embedding, IdsOutsideTheTablesAreSeen) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();

@@ -168,7 +168,7 @@ TEST_P(GradientsOnGpu, OfEmbeddingWithATokenThatIsEverywhere) {
 }
 
 TEST_P(GradientsOnGpu, OfCrossEntropyAsOnTheCpu) {
-    // The last has several rows a block, the third not the same number of values a thread.
+    // The last has several rows per block, the third not the same number of values per thread.
     for (const auto& [rows, columns, vocab] : {std::array<int64_t, 3>{40, 50264, 50257},
                                                {5, 50257, 50257},
                                                {7, 61440, 61433},
@@ -180,7 +180,7 @@ TEST_P(GradientsOnGpu, OfCrossEntropyAsOnTheCpu) {
             targets.push_back(t % 37 == 3 ? -1 : static_cast<int32_t>(t * 997 % vocab));
         targets[0] = static_cast<int32_t>(vocab) - 1;
         const Tensor there = on_cpu(logits, {rows, columns}), losses_there = zeros_on_cpu({rows});
-        const float scale = 1024;  // a power of two, so that gradients are seen beside 1
+        const float scale = 1024;  // a power of two, so that gradients are seen next to 1
         cross_entropy(cpu_.ctx(), losses_there, there, cpu_.up(targets), vocab, scale);
         const Tensor x = up_active(logits, {rows, columns}), losses = filled({rows}, 5);
         cross_entropy(ctx(), losses, x, up(targets), vocab, 0);
@@ -221,7 +221,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, GradientsOnGpu, testing::Values(kCudaF32Case, 
 
 class OptimizerOnGpu : public GradientsOnGpu {};
 
-// A generator by counters: the same bits wherever it runs, infinities and what is no number too.
+// A generator by counters: the same bits wherever it runs, infinities and NaN too.
 TEST_P(OptimizerOnGpu, RoundsAtRandomAsTheCpuDoes) {
     std::vector<float> x = random_values(40001, 1);
     const float infinity = std::numeric_limits<float>::infinity();

@@ -39,7 +39,7 @@ TEST_P(Gradients, OfLinear) {
     }
 }
 
-// So many that the CPU widens those of bf16 in parts, whose sums are put together.
+// Enough for the CPU to widen those of bf16 in parts, whose sums are put together.
 TEST_P(Gradients, OfLinearWithManyWeights) {
     constexpr int64_t kRows = 3, kColumns = 1000, kOut = 1100;
     const auto w = random(kOut * kColumns, 1, 0.03), dy = random(kRows * kOut, 2);
@@ -59,7 +59,7 @@ double gelu_tanh(double x) {
     return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-// A product and what is fused behind it, then the gradient through both.
+// A product and what is fused after it, then the gradient through both.
 TEST_P(Gradients, OfActivatedLinear) {
     for (const Activation f : {Activation::gelu, Activation::gelu_tanh})
         for (const auto& [rows, k, n] : {std::array<int64_t, 3>{5, 7, 3}, {33, 24, 40}}) {

@@ -93,7 +93,7 @@ TEST_P(LinearOp, NormAndGateAreWhatTheyAreByThemselves) {
     for (const WeightCase& weights : kWeights)
         for (const auto& [n, k] :
              {std::pair<int64_t, int64_t>{24, 96}, {2200, 384}, {8200, 1376}}) {
-            if (n > 8000 && !device.ctx().on_cuda()) continue;  // a GPU gates so many itself
+            if (n > 8000 && !device.ctx().on_cuda()) continue;  // a GPU gates that many itself
             const Arena::Scope scope(device.ctx().arena);
             constexpr int64_t kMostRows = 20;
             const LinearInputs in({kMostRows, 2 * n, k}, GetParam().activations, weights.dtype, 3);
@@ -293,7 +293,7 @@ void check_neighbours(TestDevice& device, Dtype activations, Dtype weights, Line
     }
 }
 
-// A row must not change with what is decoded beside it, nor by how many rows: alone, 7, 64.
+// A row must not change with what is decoded next to it, nor by how many rows: alone, 7, 64.
 TEST_P(LinearOnGpu, RowsAreTheSameBitsWhateverIsBesideThem) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
@@ -335,7 +335,7 @@ TEST_P(LinearOnGpu, RowsAreTheSameBitsInEveryBatch) {
     }
 }
 
-// Nor a window of the encoder with the windows beside it.
+// Nor a window of the encoder with the windows next to it.
 TEST_P(LinearOnGpu, WindowsAreTheSameBitsWhateverIsBesideThem) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
@@ -350,7 +350,7 @@ TEST_P(LinearOnGpu, WindowsAreTheSameBitsWhateverIsBesideThem) {
 INSTANTIATE_TEST_SUITE_P(Devices, LinearOnGpu,
                          testing::Values(kCudaF32Case, kCudaF16Case, kCudaBf16Case), name_of_case);
 
-// A decoder's row must not change with what is decoded beside it.
+// A decoder's row must not change with what is decoded next to it.
 TEST(LinearRows, AreTheSameBitsWhateverIsBesideThem) {
     TestDevice device(kCpuCase), alone(kOneThreadCase);
     for (const WeightCase& weights : kWeights) {

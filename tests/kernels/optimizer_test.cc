@@ -1,4 +1,4 @@
-// The optimizer beside its papers' own arithmetic in double.
+// The optimizer next to its papers' own arithmetic in double.
 #include <limits>
 
 #include "support/gradients.h"
@@ -37,7 +37,7 @@ Values orthogonalized(Values x, size_t rows) {
     return x;
 }
 
-// Three steps beside the paper's own arithmetic in double.
+// Three steps next to the paper's own arithmetic in double.
 TEST_P(Optimizer, AdamWStepsAndClips) {
     constexpr int64_t kCount = 20003, kDecayed = 17001;
     const auto start = random_values(kCount, 1);
@@ -168,9 +168,9 @@ TEST_P(Optimizer, RoundingDependsOnTheSeedAlone) {
     EXPECT_EQ(rounded(from, 3), first);
     EXPECT_NE(rounded(from, 4), first);
     // Neither does it on where the values are, here at no whole 16 bytes.
-    std::vector<float> behind = x;
-    behind.insert(behind.begin(), 1.0f);
-    EXPECT_EQ(rounded(up(behind, {std::ssize(behind)}).slice(1, std::ssize(behind)), 3), first);
+    std::vector<float> shifted = x;
+    shifted.insert(shifted.begin(), 1.0f);
+    EXPECT_EQ(rounded(up(shifted, {std::ssize(shifted)}).slice(1, std::ssize(shifted)), 3), first);
 }
 
 TEST_P(Optimizer, WrongShapesAreErrors) {

@@ -199,7 +199,7 @@ TEST_P(Quantized, ProductsOfRowsInTilesAreThoseOfTheValues) {
         }
 }
 
-// A norm in front and caches behind, as a decoder's block asks for them.
+// A norm before and caches after, as a decoder's block asks for them.
 TEST_P(Quantized, NormAndAppendAreWhatTheyAreByThemselves) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
@@ -242,7 +242,7 @@ TEST_P(Quantized, NormAndGateAreWhatTheyAreByThemselves) {
             }
 }
 
-// Zeros stay zeros, a large value is what it is, and what is no number gives none.
+// Zeros stay zeros, a large value is what it is, and NaN gives NaN.
 TEST(QuantizedProducts, RowsOfZerosAndOfOneLargeValue) {
     TestDevice device(kCpuCase);
     for (const Dtype dtype : kQuantizedDtypes) {
@@ -272,7 +272,7 @@ TEST(QuantizedProducts, RowsOfZerosAndOfOneLargeValue) {
     }
 }
 
-// A row must not change with what is decoded beside it.
+// A row must not change with what is decoded next to it.
 TEST_P(Quantized, RowsAreTheSameBitsWhateverIsBesideThem) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();

@@ -74,7 +74,7 @@ class Step {
         logits_ = device_.empty(Dtype::f32, {rows, shape_.vocabulary});
     }
 
-    // Whether its attention may read what the caches hold before the kernels in front have ended.
+    // Whether its attention may read what the caches hold before the previous kernels have ended.
     void set_kv_ready(bool kv_ready) { own_.kv_ready = window_rows_.kv_ready = kv_ready; }
 
     void run() {

@@ -82,7 +82,7 @@ class RendezvousTest : public testing::Test {
         return {file().string(), rank, ranks, "", 60};
     }
 
-    // A connection to the rank that listens at port_, once it does.
+    // A connection to the rank at port_, once it accepts.
     TcpSocket connected() const {
         while (true) {
             try {
@@ -115,7 +115,7 @@ void add_up(std::unique_ptr<Transport> links) {
 TEST_F(RendezvousTest, ByAddressOrFileAllAreLinked) {
     for (const bool with_file : {false, true}) {
         Ranks ranks;
-        // A file that is left over: nobody listens there.
+        // A file that is left over: no server is there.
         if (with_file) write_text(file(), R"({"addresses":["127.0.0.1"],"port":"1","token":"x"})");
         for (const int rank : {3, 1, 0, 2})
             ranks.start(with_file ? by_file(rank, 4) : tcp(rank, 4), add_up);

@@ -269,7 +269,7 @@ TEST_P(SelfAttention, OfASequenceDoesNotDependOnOthers) {
         const SelfAttentionShape shape = {{0, kBorder, 437}, 2, head};
         const Inputs in = inputs(shape), others = inputs(shape, 5);
         const Found found = run(shape, in);
-        // The rows before the border, then those behind it, are other ones.
+        // The rows before the border, then those after it, are other ones.
         for (const bool before : {true, false}) {
             const auto mixed = [&](std::vector<float> values, const std::vector<float>& other) {
                 const auto border = static_cast<int64_t>(values.size()) / shape.rows() * kBorder;

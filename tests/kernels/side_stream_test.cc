@@ -1,5 +1,5 @@
-// What a side stream is given comes behind what was launched before it, and in front of what is
-// launched behind the join, also where all of that is recorded.
+// What a side stream is given runs after what was launched before it, and before what is
+// launched after the join, also where all of that is recorded.
 #include "kernels/runtime/side_stream.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using namespace hark::test;
 
 class Side : public testing::TestWithParam<DeviceCase> {};
 
-// x grows one by one, the side copies it at two points, and the copies are copied behind the join:
+// x grows one by one, the side copies it at two points, and the copies are copied after the join:
 // each of them too early or too late would show.
 TEST_P(Side, ForksAndJoins) {
     TestDevice device(GetParam());

@@ -141,7 +141,7 @@ TEST(WeightsPieces, FindAValueThatIsNotFiniteInEachOfThem) {
             }
 }
 
-// The first piece has no number, all others' writes fail: the first piece's error counts.
+// The first piece has a NaN, all others' writes fail: the first piece's error counts.
 TEST(WeightsPieces, ErrorIsTheFirstPieces) {
     std::vector<f16_t> stored = numbers(kRows * kSize);
     stored[3] = to_f16(NAN);

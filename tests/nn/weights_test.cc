@@ -186,7 +186,7 @@ TEST(Weights, SayHowMuchTheyTake) {
 }
 
 }  // namespace
-// On so many threads, in memory of so many types: the same values, and the first row's error.
+// On any number of threads, in memory of each type: the same values, and the first row's error.
 TEST(Weights, DoNotDependOnTheThreads) {
     TestDevice device(kCpuCase);
     constexpr int64_t kRows = 333, kSize = 40;
@@ -220,7 +220,7 @@ TEST(Weights, DoNotDependOnTheThreads) {
     }
 }
 
-// As they may lie in a file.
+// As they may be stored in a file.
 TEST(Weights, StoredValuesNeedNotBeAligned) {
     const std::vector<float> values = random_values(20 * 12, 12);
     std::vector<std::byte> file(values.size() * 4 + 3);

@@ -23,7 +23,7 @@ std::vector<ManifestEntry> entries_of(const std::string& lines) {
     return parse_manifest(lines, "/data", "list");
 }
 
-// Recordings of so many seconds.
+// Recordings of some seconds.
 std::vector<ManifestEntry> of_lengths(const std::vector<double>& lengths) {
     std::string lines;
     for (size_t i = 0; i < lengths.size(); ++i)

@@ -16,16 +16,17 @@ namespace fs = std::filesystem;
 int moments(int usual) { return std::getenv("HARK_ALL_RECORDINGS") == nullptr ? usual : 20; }
 
 // A shell's function: once all shards are done, their merge is that in one.jsonl, and a run begins
-// anew. Without it later kills would find nothing to do.
+// again. Without it later kills would find nothing to do.
 const std::string kAnew =
-    "anew() { [ -z \"$(tail -n +2 shards/shards.tsv | while read -r name _; do "
+    "start_over() { [ -z \"$(tail -n +2 shards/shards.tsv | while read -r name _; do "
     "[ -e out/$name.done ] || echo $name; done)\" ] || return 0; "
-    "hark-shard merge shards out | cmp - one.jsonl || exit 9; rm -rf out; echo anew >> log; }\n";
+    "hark-shard merge shards out | cmp - one.jsonl || exit 9; rm -rf out; echo start_over >> log; "
+    "}\n";
 
-// What `log` of hark workers says is transcribed more than once, if a run has so many recordings.
+// What `log` of hark workers says is transcribed more than once, if a run has that many recordings.
 int transcribed_again(const std::string& log, int recordings) {
     int again = -recordings;
-    const std::regex word("hark batch: ([0-9]+) transcribed|anew");
+    const std::regex word("hark batch: ([0-9]+) transcribed|start_over");
     for (std::sregex_iterator at(log.begin(), log.end(), word), end; at != end; ++at)
         again += (*at)[1].matched ? std::stoi((*at)[1]) : -recordings;
     return again;
@@ -220,13 +221,13 @@ TEST_F(Worker, NothingIsLostOrDoneTwiceAfterKills) {
     const ProcessResult one = shell("worker -o one && hark-shard merge shards one > one.jsonl");
     ASSERT_EQ(one.exit_code, 0) << one.err;
     const int kills = moments(6);
-    const ProcessResult killed =
-        shell(kAnew + "RANDOM=7; for n in {1.." + std::to_string(kills) +
-              "}; do anew; worker -o out 2>> log & first=$!; worker -o out 2>> log & second=$!\n"
-              "sleep $((RANDOM % 3)).$((RANDOM % 10)); kill -KILL $(cut -d ' ' -f 3 "
-              "out/.claims/.worker.* "
-              "2> /dev/null) 2> /dev/null; wait $first $second; done 2> /dev/null\n"
-              "worker -o out --until-done 2>> log && hark-shard merge shards out");
+    const ProcessResult killed = shell(
+        kAnew + "RANDOM=7; for n in {1.." + std::to_string(kills) +
+        "}; do start_over; worker -o out 2>> log & first=$!; worker -o out 2>> log & second=$!\n"
+        "sleep $((RANDOM % 3)).$((RANDOM % 10)); kill -KILL $(cut -d ' ' -f 3 "
+        "out/.claims/.worker.* "
+        "2> /dev/null) 2> /dev/null; wait $first $second; done 2> /dev/null\n"
+        "worker -o out --until-done 2>> log && hark-shard merge shards out");
     EXPECT_EQ(killed.exit_code, 0) << text("log");
     EXPECT_EQ(killed.out, text("one.jsonl"));
     // What a killed worker's batch had transcribed is not done again, except for the last one.
@@ -262,7 +263,7 @@ TEST_F(Worker, EndsWithWhatItRunsAndGivesItsShardBack) {
     EXPECT_EQ(ended.out, "143\n") << text("log");
 }
 
-// ssh is a program that runs the command here, but for the host `broken`.
+// ssh is a program that runs the command here, except for the host `broken`.
 TEST_F(Worker, ParallelTriesOtherMachines) {
     if (!has_command("parallel")) GTEST_SKIP() << "GNU parallel is not installed";
     for (const char* name : {"1.wav", "2.wav", "3.wav"}) copy("sea.wav", name);
@@ -299,7 +300,7 @@ TEST_F(Worker, ParallelContinuesAfterKills) {
         "run=(\"$pipelines/parallel.sh\" --shards shards -o out --slots 2 -- --model demo -t 1)\n"
         "RANDOM=3; for n in {1.." +
         std::to_string(kills) +
-        "}; do anew; setsid \"${run[@]}\" > table 2>> log & leader=$!\n"
+        "}; do start_over; setsid \"${run[@]}\" > table 2>> log & leader=$!\n"
         "sleep $((RANDOM % 3)).$((RANDOM % 10)); kill -KILL -- -$leader "
         "$(cut -d ' ' -f 3 out/.claims/.worker.* 2> /dev/null); wait $leader; done 2> /dev/null\n"
         "\"${run[@]}\" 2>> log && hark-shard merge shards out > merged");

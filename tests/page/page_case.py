@@ -20,7 +20,7 @@ SHOWN_LINES = """return [...document.querySelectorAll('.segment')]
     .filter((row) => row.offsetHeight > 0).length"""
 
 
-# The contrast (WCAG 2.2, 1.4.3) of every text that is seen with what is behind it.
+# The contrast (WCAG 2.2, 1.4.3) of every text that is seen with its background.
 CONTRASTS = """
     const canvas = new OffscreenCanvas(1, 1).getContext('2d', {willReadFrequently: true});
     const numbers = (color) => {
@@ -34,16 +34,16 @@ CONTRASTS = """
             value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
-    const behind = (element) => {
+    const background = (element) => {
         const color = getComputedStyle(element).backgroundColor;
-        return numbers(color)[3] > 0 ? color : behind(element.parentElement);
+        return numbers(color)[3] > 0 ? color : background(element.parentElement);
     };
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const result = [];
     while (texts.nextNode()) {
         const element = texts.currentNode.parentElement, text = texts.currentNode.data.trim();
         if (text === '' || element.offsetHeight === 0) continue;
-        const [a, b] = [luminance(getComputedStyle(element).color), luminance(behind(element))];
+        const [a, b] = [luminance(getComputedStyle(element).color), luminance(background(element))];
         result.push([text, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)]);
     }
     return result"""
@@ -107,7 +107,7 @@ class PageCase(unittest.TestCase):
         cls.addClassCleanup(cls.browser.close)
 
     def run(self, result=None):
-        """Runs the test; a picture shows where a failed one stood."""
+        """Runs the test; a picture shows how a failed one ended."""
         failed = len(result.failures) + len(result.errors)
         super().run(result)
         if len(result.failures) + len(result.errors) > failed:

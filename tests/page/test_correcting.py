@@ -93,7 +93,7 @@ class Correcting(PageCase):
         srt = self.download("srt").splitlines()
         equal(srt[14], text, "srt")
         self.picture("corrected")
-        # The saved page goes on where this one is.
+        # The saved page continues where this one is.
         with open(f"{self.words}/saved.html", "w", encoding="utf-8") as file:
             file.write(self.download("html"))
         self.open("saved.html")

@@ -77,7 +77,7 @@ class Looks(PageCase):
             for (const value of arguments[0]) {
                 const start = performance.now();
                 CALL;
-                document.body.offsetHeight;  // lay out
+                document.body.offsetHeight;  // computes the layout
                 times.push(performance.now() - start);
             }
             return times"""

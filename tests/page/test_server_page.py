@@ -76,7 +76,7 @@ class ServerPage(ServerCase):
         self.browser.log("browser")  # these refusals
 
     def test_the_server_has_an_address_of_its_own_folder(self):
-        """Behind a proxy that gives it a folder: all addresses are relative."""
+        """Through a proxy that gives it a folder: all addresses are relative."""
         page = self.server.get("/")
         for address in re.findall(r'(?:src|href)="([^"#]+)"', page):
             true(not urlsplit(address).path.startswith("/") or address == "data:,", address)

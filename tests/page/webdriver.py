@@ -85,7 +85,7 @@ class Browser:
         return self.call("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
 
     def click(self, selector):
-        """Clicks as a mouse does: something that lies over the element is an error."""
+        """Clicks as a mouse does: something above the element is an error."""
         element = self.find(selector)
         self.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})",
                  {ELEMENT: element})

@@ -1,4 +1,4 @@
-// The thread of a language model goes on after a pass that failed.
+// The thread of a language model continues after a pass that failed.
 #include "serve/text/engine_thread.h"
 
 #include <gtest/gtest.h>

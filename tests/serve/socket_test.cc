@@ -20,7 +20,7 @@ namespace {
 using namespace hark::serve;
 namespace asio = boost::asio;
 
-// Answers a message with so many.
+// Answers a message with a number of messages.
 class Talker : public WebSite, public SocketListener {
   public:
     explicit Talker(size_t messages) : messages_(messages) {}
@@ -85,7 +85,7 @@ bool ends(size_t messages, double client_seconds, size_t& bytes) {
 
 TEST(Socket, AClientThatReadsNothingIsCutOff) {
     size_t bytes = 0;
-    // Too slow with what is there, and more than is kept for one.
+    // Too slow with the queue, and more than is kept for one.
     EXPECT_TRUE(ends(14, 0.2, bytes));
     EXPECT_LT(bytes, 14u << 16);
     EXPECT_TRUE(ends(200, 1000, bytes));

@@ -73,7 +73,7 @@ TEST(Regions, DoNotDependOnHowProbabilitiesCome) {
             std::vector<Region> fresh;
             finder.push(std::span(c.given).subspan(at, count), fresh);
             at += count;
-            // What has been told lies behind what is heard: it cannot change.
+            // What has been returned is before what is read: it cannot change.
             for (const Region& region : fresh) {
                 EXPECT_LE(region.end, static_cast<int64_t>(at) * 512);
                 found.push_back(region);
@@ -195,7 +195,7 @@ TEST(Regions, ADocumentTellsThemOrIsRefused) {
     add_speech(none, {});
     EXPECT_TRUE(speech_of(none)->empty());
     std::vector<int64_t> rows = {0, 5, 4, 9, 7, 7, -1, 3};
-    for (int64_t row : {0, 2, 3}) {  // overlaps the row behind; empty; negative
+    for (int64_t row : {0, 2, 3}) {  // overlaps the next row; empty; negative
         Document bad;
         bad.add("speech", Tensor(rows.data() + 2 * row, Dtype::i64, {row == 0 ? 2 : 1, 2}));
         EXPECT_THROW(speech_of(bad), Error) << row;

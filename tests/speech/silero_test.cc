@@ -23,8 +23,8 @@ std::filesystem::path official(const std::string& name) {
     return source_dir() / "../shared/data" / name;
 }
 
-std::vector<float> heard(const std::shared_ptr<const SileroModel>& model,
-                         const std::vector<float>& samples, size_t step) {
+std::vector<float> probabilities(const std::shared_ptr<const SileroModel>& model,
+                                 const std::vector<float>& samples, size_t step) {
     Silero silero(model);
     std::vector<float> found;
     for (size_t at = 0; at < samples.size(); at += step)
@@ -42,25 +42,25 @@ void expect_golden(const std::string& file, const char* reference, double tolera
             assemble_recording(entry["kind"].get<std::string>(), entry["seed"].get<uint64_t>(),
                                entry["seconds"].get<double>(), samples_dir());
         const auto wanted = entry[reference].get<std::vector<double>>();
-        const std::vector<float> found = heard(model, samples, samples.size());
+        const std::vector<float> found = probabilities(model, samples, samples.size());
         ASSERT_EQ(found.size(), wanted.size());
         double worst = 0;
         for (size_t i = 0; i < wanted.size(); ++i)
             worst = std::max(worst, std::abs(found[i] - wanted[i]));
         EXPECT_LT(worst, tolerance) << entry["kind"];
-        EXPECT_TRUE(heard(model, samples, 777) == found);
+        EXPECT_TRUE(probabilities(model, samples, 777) == found);
     }
 }
 
 TEST(Silero, SafetensorsGiveItsOwnProbabilities) {
     if (!std::filesystem::exists(official(kSafetensors)))
-        GTEST_SKIP() << "no ../shared/data/" << kSafetensors << " beside the source";
+        GTEST_SKIP() << "no ../shared/data/" << kSafetensors << " next to the source";
     expect_golden(kSafetensors, "safetensors", 1e-4);
 }
 
 TEST(Silero, GgmlGivesItsOwnProbabilities) {
     if (!std::filesystem::exists(official(kGgml)))
-        GTEST_SKIP() << "no ../shared/data/" << kGgml << " beside the source";
+        GTEST_SKIP() << "no ../shared/data/" << kGgml << " next to the source";
     expect_golden(kGgml, "jit", 0.02);
 }
 
@@ -129,8 +129,8 @@ TEST(SileroFile, ReadsWhatTheConverterWrites) {
     const TemporaryDirectory directory;
     write_text(directory.path() / "vad.bin", GgmlFile().bytes());
     const auto model = load_silero(directory.path() / "vad.bin");
-    const std::vector<float> found = heard(model, std::vector<float>(1000, 0.25f), 300);
-    ASSERT_EQ(found.size(), 2u);  // 512, and 488 with zeros behind them
+    const std::vector<float> found = probabilities(model, std::vector<float>(1000, 0.25f), 300);
+    ASSERT_EQ(found.size(), 2u);  // 512, and 488 with zeros after them
     for (float p : found) EXPECT_TRUE(p > 0.5f && p <= 1.0f) << p;
 }
 

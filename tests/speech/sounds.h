@@ -188,7 +188,7 @@ inline Samples music(Random& random, int64_t n) {
     }
     return x;
 }
-// Held chords, one behind the other.
+// Held chords, one after the other.
 inline Samples organ(Random& random, int64_t n) {
     Samples x(n);
     for (double t = 0; count_of(t) < n;) {

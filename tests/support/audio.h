@@ -13,7 +13,7 @@ namespace hark::test {
 // Bytes, the least significant first.
 std::string little_endian(uint64_t value, size_t bytes);
 
-// A chunk of a RIFF file; `size` stands in its header, by default the data's.
+// A chunk of a RIFF file; `size` is in its header, by default the data's.
 std::string riff_chunk(const std::string& id, const std::string& data, int64_t size = -1);
 
 // A WAV file: tag 1 for whole numbers, 3 for floats. data_size as for riff_chunk.

@@ -11,7 +11,7 @@
 
 namespace hark::test {
 
-// Where a block's f16 stand.
+// Where a block's f16 are.
 inline std::vector<size_t> places_of_halves(Dtype dtype) {
     switch (dtype) {
         case Dtype::q4_1:

@@ -37,7 +37,7 @@ class FakeHub {
     std::string branch = "main", commit = kCommit;
     std::vector<std::string> more_files;  // of the list, without content
     std::function<void(nlohmann::json&)> change_list;
-    int busy = 0;                   // so many requests are answered 429 first
+    int busy = 0;                   // number of requests that are answered 429 first
     std::string retry_after = "0";  // in these answers
     size_t cut = SIZE_MAX;          // of the bodies of large files
     bool says_sizes = true;         // the list does

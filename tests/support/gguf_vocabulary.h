@@ -9,7 +9,7 @@
 
 namespace hark::test {
 
-// `rows` tokens: those behind the vocabulary's are padding.
+// `rows` tokens: those after the vocabulary's are padding.
 inline void add_vocabulary(GgufWriter& file, const nlohmann::json& tokenizer, size_t rows) {
     constexpr int32_t kNormal = 1, kControl = 3, kUnused = 5;
     std::vector<std::string> tokens(rows), merges;

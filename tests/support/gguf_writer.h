@@ -24,7 +24,7 @@ class GgufWriter {
         return number<uint64_t>(text.size()) + std::string(text);
     }
 
-    // A key of any type, its value as it lies in the file.
+    // A key of any type, its value as it is in the file.
     void key(std::string_view name, uint32_t type, const std::string& value) {
         keys_ += string(name) + number(type) + value;
         ++key_count_;
@@ -54,7 +54,7 @@ class GgufWriter {
         key("split.tensors.count", 5, number(tensors));
     }
 
-    // dims: the file's order, a row's length first; type: ggml's number. Lies behind those before.
+    // dims: the file's order, a row's length first; type: ggml's number. It follows those before.
     void tensor(std::string_view name, const std::vector<uint64_t>& dims, uint32_t type,
                 const std::string& data) {
         describe(name, dims, type, data_.size());

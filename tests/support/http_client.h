@@ -17,7 +17,7 @@ struct TestReply {
 
 class TestClient {
   public:
-    // Connects to "http://127.0.0.1:PORT" or "unix:PATH". Throws if nobody listens.
+    // Connects to "http://127.0.0.1:PORT" or "unix:PATH". Throws if no server is there.
     explicit TestClient(const std::string& address);
     ~TestClient();
     TestClient(const TestClient&) = delete;

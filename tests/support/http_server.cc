@@ -14,7 +14,7 @@
 namespace hark::test {
 namespace {
 
-// Everything up to the empty line behind the headers.
+// Everything up to the empty line after the headers.
 std::string read_head(int connection) {
     std::string head;
     char piece[4096];

@@ -24,7 +24,7 @@ struct HttpResponse {
     int status = 200;
     std::map<std::string, std::string> headers;
     std::string body;
-    size_t cut = SIZE_MAX;  // the connection ends behind so many bytes of the body
+    size_t cut = SIZE_MAX;  // the connection ends after that many bytes of the body
 };
 
 // Answers one connection after another on a thread of its own, each with what `answer` makes of its

@@ -7,7 +7,7 @@
 
 namespace hark::test {
 
-// A product of x (rows, K) and w (3K, K) with its norm in front and its columns from K on appended
+// A product of x (rows, K) and w (3K, K) with its norm before it and its columns from K on appended
 // to caches, and the same by three calls: y, keys and values.
 inline std::vector<std::vector<float>> normed_and_appended(TestDevice& device, const Tensor& x,
                                                            const Matrix& w, const Tensor& bias,
@@ -44,7 +44,7 @@ inline std::vector<std::vector<float>> normed_and_appended(TestDevice& device, c
     return {device.down(y), device.down(keys), device.down(values)};
 }
 
-// gated_activation of the halves of a product of x (rows, K) and w (2N, K) with its norm in front,
+// gated_activation of the halves of a product of x (rows, K) and w (2N, K) with its norm before it,
 // in one call or in three.
 inline std::vector<float> normed_and_gated(TestDevice& device, const Tensor& x, const Matrix& w,
                                            const Tensor& bias, NormKind kind, bool fused) {

@@ -1,4 +1,4 @@
-// A test that needs a GPU, and is skipped where there is none.
+// A test that needs a GPU, and is skipped if there is none.
 #pragma once
 
 #include <gtest/gtest.h>

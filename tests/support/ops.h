@@ -49,7 +49,7 @@ inline const DeviceCase kOneThreadCase = {"cpu_one_thread", Device::cpu, Dtype::
 // Computed in f32 from what is stored in bf16: training's ops alone.
 inline const DeviceCase kCpuBf16Case = {"cpu_bf16", Device::cpu, Dtype::bf16, 8e-3};
 
-// A GPU rounds to its activations' type between the steps; skipped where there is no GPU.
+// A GPU rounds to its activations' type between the steps; skipped if there is no GPU.
 inline const DeviceCase kCudaF32Case = {"cuda_f32", Device::cuda, Dtype::f32, 1e-5};
 inline const DeviceCase kCudaF16Case = {"cuda_f16", Device::cuda, Dtype::f16, 1e-3};
 inline const DeviceCase kCudaBf16Case = {"cuda_bf16", Device::cuda, Dtype::bf16, 8e-3};

@@ -34,7 +34,7 @@ auto draw_one(SplitMix64& generator, const Choices& choices) {
     return choices[generator.draw() % choices.size()];
 }
 
-// Adds a clip at a position, cut at the end; returns the position behind it.
+// Adds a clip at a position, cut at the end; returns the position after it.
 template <class Clip>
 std::int64_t add_clip(Samples& samples, std::int64_t position, const Clip& clip,
                       std::int64_t gain) {

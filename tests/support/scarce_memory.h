@@ -1,4 +1,4 @@
-// Memory of which no more can be had at times.
+// Memory that runs out at times.
 #pragma once
 
 #include <memory>

@@ -49,7 +49,7 @@ class Screen {
     }
 
   private:
-    // Returns where the text goes on.
+    // Returns where the text continues.
     size_t escape(const std::string& bytes, size_t at) {
         const size_t end = bytes.find_first_not_of("0123456789;", at + 2);
         if (bytes[at + 1] != '[' || end == bytes.npos) throw std::runtime_error("unknown escape");

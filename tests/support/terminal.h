@@ -27,7 +27,7 @@ class Terminal {
 
     // All that was written to the terminal so far.
     const std::string& bytes() const { return bytes_; }
-    // The lines that stand on the screen after it, which never scrolls, without colours.
+    // The lines that are on the screen after it, which never scrolls, without colours.
     std::vector<std::string> screen() const;
 
   private:

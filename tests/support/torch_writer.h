@@ -17,7 +17,7 @@ inline std::string little(uint64_t value, size_t bytes) {
 using ZipMembers = std::vector<std::pair<std::string, std::string>>;
 
 // `method` 0: stored; another number is written into the headers, the data stays as it is. With
-// `zip64` the sizes stand in extra fields and the directory's place in zip64's end record.
+// `zip64` the sizes are in extra fields and the directory's place in zip64's end record.
 inline std::string zip_of(const ZipMembers& members, uint16_t method = 0, bool zip64 = false) {
     std::string out, directory;
     for (const auto& [name, data] : members) {

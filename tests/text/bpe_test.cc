@@ -88,7 +88,7 @@ TEST(Bpe, VocabAndMergesGiveTheSameIds) {
 
 TEST(Bpe, OfficialGpt2Ranks) {
     if (!std::filesystem::exists(official("gpt2.tiktoken")))
-        GTEST_SKIP() << "no ../shared/data/gpt2.tiktoken beside the source: it is not to commit";
+        GTEST_SKIP() << "no ../shared/data/gpt2.tiktoken next to the source: it is not to commit";
     const Bpe bpe = Bpe::from_tiktoken(official("gpt2.tiktoken"));
     EXPECT_EQ(bpe.vocab_size(), 50256);
     EXPECT_EQ(bpe.encode(" Hello, world!"), (std::vector<int32_t>{18435, 11, 995, 0}));
@@ -102,7 +102,7 @@ TEST(Bpe, OfficialGpt2Ranks) {
 
 TEST(Bpe, OfficialMultilingualRanks) {
     if (!std::filesystem::exists(official("multilingual.tiktoken")))
-        GTEST_SKIP() << "no ../shared/data/multilingual.tiktoken beside the source: it is not to "
+        GTEST_SKIP() << "no ../shared/data/multilingual.tiktoken next to the source: it is not to "
                         "commit";
     const Bpe bpe = Bpe::from_tiktoken(official("multilingual.tiktoken"));
     EXPECT_EQ(bpe.vocab_size(), 50257);

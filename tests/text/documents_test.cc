@@ -20,7 +20,7 @@ struct Read {
     std::vector<std::string> documents, problems;
 };
 
-// All documents of a text that is read in blocks of so many bytes.
+// All documents of a text that is read in blocks.
 Read read_documents(const std::string& text, const DocumentOptions& options, size_t block_bytes) {
     const test::TemporaryDirectory directory;
     test::write_text(directory.path() / "x", text);

@@ -80,7 +80,7 @@ TEST(TokenizeGolden, MegabyteEqualsTheTokenizersLibrary) {
 
 TEST(TokenizeGolden, MegabyteEqualsTiktoken) {
     if (!std::filesystem::exists(official_tiktoken("gpt2")))
-        GTEST_SKIP() << "no ../shared/data/gpt2.tiktoken beside the source: it is not to commit";
+        GTEST_SKIP() << "no ../shared/data/gpt2.tiktoken next to the source: it is not to commit";
     for (const char* name : {"gpt2", "multilingual"})
         expect_golden(Bpe::from_tiktoken(official_tiktoken(name)).encode(mixed_text()), name);
 }

@@ -1,4 +1,4 @@
-// The kinds of tokenizers behind one face.
+// The kinds of tokenizers through one interface.
 #include "text/tokenizer.h"
 
 #include <gtest/gtest.h>

@@ -275,7 +275,7 @@ TEST(AudioDecode, ThreeHoursOfMp3TakeConstantMemory) {
     const double seconds =
         static_cast<double>(recordings_of(decode({sample("story.mp3")})).at("1").values.size()) /
         kSampleRate;
-    // The tool's peak memory in KiB, seen once so many bytes of its output have been read and the
+    // The tool's peak memory in KiB, seen once that many bytes of its output have been read and the
     // pipe still holds it up.
     const auto peak_kib = [&](int copies, int64_t bytes) {
         const ProcessResult result = run_shell(

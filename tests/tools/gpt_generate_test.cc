@@ -159,7 +159,7 @@ TEST(GptGenerate, APromptWithoutAPlaceForInputNeedsNone) {
         run_shell("directory=$(mktemp -d); mkfifo $directory/in; exec 3<> $directory/in; " +
                   ("timeout 60 " + command) + "< $directory/in; rm -r $directory");
     EXPECT_EQ(open.out, wanted) << open.err;
-    // What stands on stdin is the next command's.
+    // What is on stdin is the next command's.
     EXPECT_EQ(run_shell(command + "> /dev/null; cat", "still here").out, "still here");
 }
 

@@ -270,7 +270,7 @@ TEST(GptTokenize, LargeVocabulariesTakeThirtyTwoBits) {
     EXPECT_EQ(field(made.out, 0), 20240801);
     EXPECT_EQ(field(made.out, 1), 7);
     EXPECT_EQ(field(made.out, 2), 2);
-    EXPECT_EQ(field(made.out, 256), 65'792);  // <|endoftext|>, behind the ranks
+    EXPECT_EQ(field(made.out, 256), 65'792);  // <|endoftext|>, after the ranks
     EXPECT_EQ(field(made.out, 257), 256 + ('h' << 8 | 'i'));
     EXPECT_EQ(run_tool("gpt-tokenize", {"--tokenizer", path, "--decode"}, made.out).out, "hi");
 }

@@ -1,4 +1,4 @@
-// What gpt-train writes beside its checkpoints, on the real binary.
+// What gpt-train writes next to its checkpoints, on the real binary.
 #include "tools/gpt_train.h"
 
 using namespace hark::test;

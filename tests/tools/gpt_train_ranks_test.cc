@@ -168,7 +168,7 @@ TEST(GptTrainRanks, TensorParallelEqualsOne) {
                  fs::copy_options::recursive | fs::copy_options::copy_symlinks);
         fs::remove_all(out(name) / "step-00000010");
     }
-    // A checkpoint says nothing of the grid that has made it; the same one goes on to the same
+    // A checkpoint says nothing of the grid that has made it; the same one continues to the same
     // bits.
     EXPECT_EQ(train(4, out("4"), four).exit_code, 0);
     expect_same_end(out("saved") / "4", out("4"), "step-00000010");
@@ -179,7 +179,7 @@ TEST(GptTrainRanks, TensorParallelEqualsOne) {
 }
 
 // Each half of a sum is rounded. Tables and norms are the same bits on both halves, else a run that
-// goes on, which gives the first one's to both, would end otherwise.
+// continues, which gives the first one's to both, would end otherwise.
 TEST(GptTrainRanks, TensorParallelEqualsOneInBf16) {
     const TemporaryDirectory folder;
     const std::string more = "--steps 20 --save-every 10 --dtype bf16 ",

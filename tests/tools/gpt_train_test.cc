@@ -22,7 +22,7 @@ TEST(GptTrain, ALineAStepAndALossThatFalls) {
     EXPECT_EQ(steps[9].find("\t\t"), std::string::npos) << "validation at step 10: " << steps[9];
 }
 
-// The first window of 32 tokens and the one behind it, as a token file of their own.
+// The first window of 32 tokens and the next one, as a token file of their own.
 TEST(GptTrain, ValidatesOnTheFirstTokensOfAFile) {
     const TemporaryDirectory folder;
     std::string first = read_text(data() / "val.bin").substr(0, 1024 + 2 * 33);
@@ -254,7 +254,7 @@ TEST(GptTrain, AFolderIsOneRunsAlone) {
     expect_fails(both, 1, "another gpt-train is running");
     // Another shape than it was begun with.
     expect_fails(train(out, {"--width", "64"}), 1, "width 32");
-    // Folders that are no checkpoints stay, and are not gone on from.
+    // Folders that are no checkpoints stay, and are not continued.
     fs::remove_all(out / "step-00000020");
     for (const char* name : {"step-00000010-good", "step-best", "step-9"})
         fs::create_directory(out / name);
@@ -334,7 +334,7 @@ TEST(GptTrain, OutliersAreSkippedAndSaidAlsoInARunThatGoesOn) {
 }
 
 // One question four times, each time with another answer that is right.
-// What stands in an event file is looked at in tests/gpt/event_file_test.cc.
+// The contents of an event file are checked in tests/gpt/event_file_test.cc.
 TEST(GptTrain, WrongCommandLines) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";

@@ -1,4 +1,4 @@
-// hark-model's contract, on the real binary; the demonstration models stand in for published ones.
+// hark-model's contract, on the real binary; with the demonstration models as published ones.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -45,7 +45,7 @@ TEST_F(HarkModel, ADefaultIsReplaced) {
     fs::copy(kDemo, home_.path() / "mine", fs::copy_options::recursive);
     EXPECT_EQ(hark_model("use '" + (home_.path() / "mine/").string() + "'").exit_code, 0);
     EXPECT_EQ(fs::read_symlink(models() / "whisper-default"), fs::canonical(home_.path() / "mine"));
-    // The other kind's is its own, and nothing else is left behind.
+    // The other kind's is its own, and nothing else is left.
     EXPECT_EQ(hark_model("use gpt-demo").exit_code, 0);
     size_t entries = 0;
     for (const auto& entry : fs::directory_iterator(models())) entries += entry.is_symlink();
@@ -283,7 +283,7 @@ TEST_F(HarkModel, APipeIsNoModelFile) {
                                 "pipe.bin");
 }
 
-// Whoever puts a model where the link to the default would stand has chosen it.
+// Whoever puts a model where the link to the default would be has chosen it.
 TEST_F(HarkModel, AFolderIsADefaultToo) {
     fs::create_directories(models());
     fs::copy(kDemo, models() / "whisper-default", fs::copy_options::recursive);

@@ -164,7 +164,7 @@ TEST(HarkServeAudio, WhatIsNoRecordingIsRefused) {
     client.send(request_text("POST", kTranscriptions, "--b\r\nnonsense",
                              {"Content-Type: multipart/form-data; boundary=b"}));
     EXPECT_EQ(client.receive().status, 400);
-    // Of one that was cut, what is there is transcribed.
+    // Of one that was cut, the rest is transcribed.
     const std::string whole = sample_bytes("hat.wav");
     EXPECT_EQ(transcribe_file(whole.substr(0, whole.size() / 2)).status, 200);
     EXPECT_EQ(audio_server().get("/health").status, 200);

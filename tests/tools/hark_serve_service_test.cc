@@ -14,9 +14,9 @@ using namespace hark::test;
 
 namespace {
 
-// A socket that listens, of an address that sockets of the kind are bound to.
+// A listening socket, of an address that sockets of the kind are bound to.
 template <class Address>
-int listening(const Address& at) {
+int listener(const Address& at) {
     const int fd = ::socket(reinterpret_cast<const sockaddr&>(at).sa_family, SOCK_STREAM, 0);
     EXPECT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
     EXPECT_EQ(::listen(fd, 16), 0);
@@ -64,7 +64,7 @@ TEST(HarkServeService, ASocketOfTcpIsTaken) {
     sockaddr_in at = {};
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int socket = listening(at);
+    const int socket = listener(at);
     socklen_t size = sizeof at;
     ::getsockname(socket, reinterpret_cast<sockaddr*>(&at), &size);
     expect_served(socket, "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port)),
@@ -75,7 +75,7 @@ TEST(HarkServeService, ASocketOfTcpIsTaken) {
 TEST(HarkServeService, AUnixSocketIsTakenAndLeftThere) {
     const TemporaryDirectory directory;
     const std::string path = (directory.path() / "socket").string();
-    const int socket = listening(local_address(path));
+    const int socket = listener(local_address(path));
     expect_served(socket, "unix:" + path, directory.path().string());
     EXPECT_TRUE(std::filesystem::exists(path));
     ::close(socket);

@@ -130,7 +130,7 @@ TEST(ByServer, TakesTheOnlyModelAndAKeyThatIsInNoArgument) {
     EXPECT_EQ(result.out, text) << result.err;
     result = run_shell("HARK_API_KEY='sk-\\\"right\"'" + command);
     EXPECT_EQ(result.out, text) << result.err;
-    // Nothing goes through a proxy, where nobody listens here.
+    // Nothing goes through a proxy, where no server is here.
     result = run_shell(
         "http_proxy=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1 "
         "HARK_API_KEY='sk-\\\"right\"'" +

@@ -40,7 +40,7 @@ std::string f32(const std::vector<float>& samples) {
     return {reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(float)};
 }
 
-// A whole recording as documents of so many samples.
+// A whole recording as documents of a number of samples.
 std::string audio_stream(const std::string& id, const std::vector<float>& samples, size_t step) {
     std::string stream;
     for (size_t at = 0;; at += step) {

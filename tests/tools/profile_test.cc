@@ -65,7 +65,7 @@ void expect_nesting(const Trace& trace) {
     }
 }
 
-// Each step lies within a span of its thread; `tools` have one or more, the first before the last.
+// Each step is within a span of its thread; `tools` have one or more, the first before the last.
 void expect_flow(const Trace& trace, const std::string& source, const std::string& first_tool,
                  const std::string& last_tool) {
     std::vector<Json> steps;

@@ -72,17 +72,17 @@ TEST(Pipeline, EveryContainerIsTranscribed) {
                                            "--fallback-temperatures", "none"},
                                           mel_of(names));
     ASSERT_EQ(result.exit_code, 0) << result.err;
-    std::map<std::string, std::string> heard;
+    std::map<std::string, std::string> own;
     std::istringstream objects(result.out);
     while (objects >> std::ws && objects.good()) {
         json object;
         objects >> object;
-        heard[object["source"]] = object["text"];
+        own[object["source"]] = object["text"];
     }
-    ASSERT_EQ(heard.size(), texts.size());
+    ASSERT_EQ(own.size(), texts.size());
     for (const auto& [file, text] : texts) {
         if (hard.count(file)) continue;
-        const std::string& ours = heard[file];
+        const std::string& ours = own[file];
         EXPECT_EQ(ours.empty() ? "" : ours.substr(1), text) << file;
     }
 }
@@ -170,7 +170,7 @@ bool is_of(const json& value, const std::string& type) {
     return type == "objects" && all([](const json& one) { return one.is_object(); });
 }
 
-// What is found of a kind of objects, beside what is said of it.
+// What is found of a kind of objects, next to what is said of it.
 struct Kind {
     Keys keys;
     std::set<std::string> seen;

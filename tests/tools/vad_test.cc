@@ -22,7 +22,7 @@ Samples recording(uint64_t seed, double seconds) {
     return assemble_recording(seed, seconds, samples_dir());
 }
 
-// A recording as documents of so many samples.
+// A recording as documents of a number of samples.
 std::vector<std::string> documents(const std::string& id, const Samples& samples, size_t step,
                                    const Metadata& more = {}) {
     std::vector<std::string> all;
@@ -201,7 +201,7 @@ TEST(Vad, SileroFindsJfksSentences) {
     const auto weights = source_dir() / "../shared/data/for-tests-silero-v6.2.0-ggml.bin";
     const auto jfk = source_dir() / "../shared/data/jfk.flac";
     if (!std::filesystem::exists(weights) || !std::filesystem::exists(jfk))
-        GTEST_SKIP() << "no ../shared/data/ with Silero's weights and jfk.flac beside the source";
+        GTEST_SKIP() << "no ../shared/data/ with Silero's weights and jfk.flac next to the source";
     // whisper.cpp's tests/test-vad.cpp: 4 segments with these, Silero's own, defaults.
     const ProcessResult result =
         run_shell("audio-decode '" + jfk.string() + "' | vad --model '" + weights.string() +

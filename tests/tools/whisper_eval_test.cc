@@ -115,7 +115,7 @@ TEST(WhisperEval, NamesWhatIsMissingExtraOrBroken) {
     ASSERT_EQ(objects.size(), 4u);
     EXPECT_EQ(objects[3]["wer"], 1.0);
     EXPECT_EQ(objects[3]["deletions"], 8);
-    // Words where nothing is said have no rate.
+    // Words in silence have no rate.
     const ProcessResult none =
         evaluate_transcripts(line("a", ""), {"--format", "jsonl"}, line("a", "you"));
     EXPECT_EQ(none.exit_code, 0);

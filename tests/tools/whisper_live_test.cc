@@ -33,7 +33,7 @@ const std::vector<Clip> kClips = {
     {"answer.wav", "Nobody answered, and the door was shut."},
 };
 
-// 16-bit samples of the clips, with a second of silence behind each.
+// 16-bit samples of the clips, with a second of silence after each.
 std::string sound(size_t clips) {
     std::string bytes;
     for (size_t i = 0; i < clips; ++i) {
@@ -73,13 +73,13 @@ double error_rate(const std::string& reference, const std::string& text) {
            static_cast<double>(expected.size());
 }
 
-// How much has come when it is heard depends on the machine, and so may a word; not the form.
+// How much has come when it is read depends on the machine, and so may a word; not the form.
 TEST(Live, EventsAreWellFormedAndTheFinalsAreTheText) {
     const ProcessResult result = run_shell(kLive, sound(kClips.size()));
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     std::string finals, agreed, last;
-    double behind = 0;
+    double previous = 0;
     for (const json& line : live_lines_of(result.out)) {
         EXPECT_EQ(line.at("source"), "stdin");
         const std::string text = line.at("text");
@@ -90,7 +90,7 @@ TEST(Live, EventsAreWellFormedAndTheFinalsAreTheText) {
             // What has been agreed stays: at the beginning of this one.
             const std::string now = line.at("agreed");
             EXPECT_TRUE(text.starts_with(now)) << line;
-            EXPECT_TRUE(now.starts_with(agreed)) << line << " behind '" << agreed << "'";
+            EXPECT_TRUE(now.starts_with(agreed)) << line << " after '" << agreed << "'";
             agreed = now;
             continue;
         }
@@ -105,16 +105,16 @@ TEST(Live, EventsAreWellFormedAndTheFinalsAreTheText) {
         EXPECT_EQ(line.at("words").back().at("end"), end);
         for (const json& word : line.at("words")) {
             words += word.at("word");
-            EXPECT_GE(word.at("start"), behind);
+            EXPECT_GE(word.at("start"), previous);
             EXPECT_GE(word.at("end"), word.at("start"));
             EXPECT_GT(word.at("probability"), 0);
-            behind = word.at("end");
+            previous = word.at("end");
         }
         EXPECT_EQ(words, text);
     }
     EXPECT_EQ(last, "final");
     EXPECT_EQ(agreed, "");
-    EXPECT_LE(behind, static_cast<double>(sound(kClips.size()).size()) / 32000);
+    EXPECT_LE(previous, static_cast<double>(sound(kClips.size()).size()) / 32000);
     EXPECT_LE(error_rate(said(kClips.size()), finals), 0.1) << finals;
 }
 
@@ -125,7 +125,7 @@ TEST(Live, TextHasALineAFinalSegment) {
     EXPECT_GE(std::count(result.out.begin(), result.out.end(), '\n'), 4);
 }
 
-// The first lines come while the sound goes on, and Ctrl-C makes the rest final.
+// The first lines come while the sound continues, and Ctrl-C makes the rest final.
 TEST(Live, ASignalEndsTheSound) {
     const TemporaryDirectory directory;
     for (const char* signal : {"INT", "TERM"}) {
@@ -133,7 +133,7 @@ TEST(Live, ASignalEndsTheSound) {
             "cd '" + directory.path().string() +
                 "' && cat > sound && rm -f out fifo && mkfifo fifo && mel --raw s16le --chunk 1 < "
                 "sound | head -c 97000 > part && "  // three documents, the last one whole
-                // a shell without job control has what stands behind & ignore SIGINT
+                // a shell without job control lets what is started with & ignore SIGINT
                 "{ env --default-signal=INT whisper-transcribe --model demo --live < fifo > out & "
                 "} && "
                 "exec 3> fifo && "

@@ -265,14 +265,14 @@ TEST(WhisperTranscribe, LanguagesGoByTheirNamesToo) {
 }
 
 TEST(WhisperTranscribe, AClipBehindTheEndIsNamed) {
-    const ProcessResult behind = transcribe_mel({"--clip", "100,200"}, sea_mel());
-    EXPECT_EQ(behind.exit_code, 0);
-    EXPECT_EQ(behind.out, "");
-    EXPECT_EQ(behind.err.rfind("whisper-transcribe: sea.wav: --clip begins at 100 s, but the "
-                               "recording is only ",
-                               0),
+    const ProcessResult past_end = transcribe_mel({"--clip", "100,200"}, sea_mel());
+    EXPECT_EQ(past_end.exit_code, 0);
+    EXPECT_EQ(past_end.out, "");
+    EXPECT_EQ(past_end.err.rfind("whisper-transcribe: sea.wav: --clip begins at 100 s, but the "
+                                 "recording is only ",
+                                 0),
               0u)
-        << behind.err;
+        << past_end.err;
     EXPECT_EQ(transcribe_mel({"--clip", "100", "--quiet"}, sea_mel()).err, "");
     const ProcessResult second = transcribe_mel({"--clip", "0,50,60,70"}, sea_mel());
     EXPECT_EQ(second.out, transcribe_mel({}, sea_mel()).out);
