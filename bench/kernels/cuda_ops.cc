@@ -94,7 +94,7 @@ void time_attention(Context& ctx, const char* what, int b, int h, int64_t querie
 // A token's cross-attention over what was encoder_out: b windows with `queries` rows each. Layers
 // share what is encoder_out, each has its own weights, so these rotate alone where a window fits
 // the L2 cache.
-void time_folded(Context& ctx, int b, int64_t h, int64_t queries, Dtype dtype, Dtype weights) {
+void time_absorbed(Context& ctx, int b, int64_t h, int64_t queries, Dtype dtype, Dtype weights) {
     if (!is_chosen("absorbed_attention")) return;
     const Arena::Scope scope(ctx.arena);
     constexpr int64_t kFrames = 1500;
@@ -254,12 +254,12 @@ void time_attentions(Context& ctx) {
         time_attention(ctx, "attention decode", b, 20, 1, 1500, 64, Dtype::f16, false);
         time_attention(ctx, "attention decode", b, 20, 1, 224, 64, Dtype::f16, true);
     }
-    for (int b : {1, 2, 8, 16, 32, 64, 128}) time_folded(ctx, b, 20, 1, Dtype::f16, Dtype::f16);
-    for (int b : {1, 8, 32}) time_folded(ctx, b, 20, 5, Dtype::f16, Dtype::f16);
+    for (int b : {1, 2, 8, 16, 32, 64, 128}) time_absorbed(ctx, b, 20, 1, Dtype::f16, Dtype::f16);
+    for (int b : {1, 8, 32}) time_absorbed(ctx, b, 20, 5, Dtype::f16, Dtype::f16);
     for (int b : {1, 128}) {
-        time_folded(ctx, b, 20, 1, Dtype::f16, Dtype::i8);
-        time_folded(ctx, b, 6, 1, Dtype::f16, Dtype::f16);
-        time_folded(ctx, b, 12, 1, Dtype::f16, Dtype::f16);
+        time_absorbed(ctx, b, 20, 1, Dtype::f16, Dtype::i8);
+        time_absorbed(ctx, b, 6, 1, Dtype::f16, Dtype::f16);
+        time_absorbed(ctx, b, 12, 1, Dtype::f16, Dtype::f16);
     }
     time_self_attention(ctx, 64, 12, 12, 1024, 64, Dtype::bf16);
     time_self_attention(ctx, 4, 12, 12, 1024, 64, Dtype::bf16);

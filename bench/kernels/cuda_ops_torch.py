@@ -107,7 +107,7 @@ def attention(what, b, h, queries, length, d, dtype, causal=False):
 
 
 def absorbed_attention(b, h, queries, dtype):
-    """As our operation folds it, and attention over stored keys and values, which need no weights."""
+    """As our operation absorbs it, and attention over stored keys and values, which need no weights."""
     frames, c = 1500, 64 * h
     q = torch.randn(b, queries, h, 64, device="cuda", dtype=dtype)
     if chosen("absorbed_attention"):
@@ -117,9 +117,9 @@ def absorbed_attention(b, h, queries, dtype):
 
         def call(i):
             keys, values = kv[i % len(kv)][0]
-            folded = q.permute(2, 0, 1, 3).reshape(h, b * queries, 64) @ keys
-            folded = folded.view(h, b, queries, c).permute(1, 0, 2, 3).reshape(b, h * queries, c)
-            scores = folded @ encoder_out.mT * (0.125 / c**0.5)
+            absorbed = q.permute(2, 0, 1, 3).reshape(h, b * queries, 64) @ keys
+            absorbed = absorbed.view(h, b, queries, c).permute(1, 0, 2, 3).reshape(b, h * queries, c)
+            scores = absorbed @ encoder_out.mT * (0.125 / c**0.5)
             mixed = (scores.softmax(-1) @ encoder_out).view(b, h, queries, c)
             mixed = mixed.permute(1, 0, 2, 3).reshape(h, b * queries, c)
             return (mixed @ values.mT + bias).permute(1, 0, 2).reshape(b * queries, c)

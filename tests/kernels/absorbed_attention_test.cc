@@ -55,7 +55,7 @@ struct AbsorbedInputs {
     }
 };
 
-// One row of one head, in double, folded: keys and values of all frames would take longer.
+// One row of one head, in double, absorbed: keys and values of all frames would take longer.
 void expect_row(double* out, const AbsorbedCase& c, const AbsorbedInputs& in, int64_t b,
                 int64_t row, int64_t h) {
     const int64_t width = c.width();

@@ -17,7 +17,7 @@ TEST_P(OpErrors, AreAtMostTwicePyTorchs) {
     const Dtype dtype = GetParam().activations;
     for (const json& c : op_cases(GetParam().device)) {
         const std::string op = c["op"];
-        // A GPU folds in 16 bits alone; the CPU computes in f32 alone.
+        // A GPU absorbs in 16 bits alone; the CPU computes in f32 alone.
         if (op == "absorbed_attention" && device.ctx().on_cuda() && dtype == Dtype::f32) continue;
         const std::vector<float> found = OpCall(device, dtype, c).result();
         const json& of = c["result"][name_of(dtype)];

@@ -174,16 +174,16 @@ TEST_F(OnGpu, RowsDoNotDependOnTheirNeighbours) {
         mels.push_back(mel_of(samples_of(all()["recordings"][i])));
     const std::vector<MelRecording> reversed(mels.rbegin(), mels.rend());
     for (const std::string name :
-         {"cuda:f16", "cuda:int8", "cuda:fp8", "cuda:f32", "beams", "penalty", "folded"}) {
+         {"cuda:f16", "cuda:int8", "cuda:fp8", "cuda:f32", "beams", "penalty", "absorbed"}) {
         TranscribeOptions options;
-        options.batch_size = name == "folded" ? 40 : 1;
-        options.words.timestamps = name == "folded" || name == "beams";
+        options.batch_size = name == "absorbed" ? 40 : 1;
+        options.words.timestamps = name == "absorbed" || name == "beams";
         if (name == "beams") options.beam_size = 3;
         if (name == "penalty") options.repetition_penalty = 1.3, options.no_repeat_ngram = 3;
         const std::string model = name.starts_with("cuda") ? name : "cuda:f16";
         std::vector<Outcome> alone;
         for (const MelRecording& mel : mels) alone.push_back(run_all({mel}, options, model).at(0));
-        if (name != "folded") options.batch_size = 7;
+        if (name != "absorbed") options.batch_size = 7;
         const std::vector<Outcome> together = run_all(reversed, options, model);
         ASSERT_EQ(together.size(), alone.size());
         for (size_t i = 0; i < alone.size(); ++i) {

@@ -9,21 +9,21 @@
 namespace hark::cuda {
 namespace {
 
-constexpr int kFoldColumns = 128, kFoldThreads = 128, kFoldRows = 64;  // per block
-constexpr int kFoldSteps = kFoldedHead / 16;
-constexpr int kFoldAtOnce = 32;  // rows
+constexpr int kAbsorbColumns = 128, kAbsorbThreads = 128, kAbsorbRows = 64;  // per block
+constexpr int kAbsorbSteps = kAbsorbedHead / 16;
+constexpr int kAbsorbAtOnce = 32;  // rows
 
 template <class T>
 struct KeyWeights {
-    T values[kFoldedHead][kFoldColumns + 8];  // the pad lets 8 rows of a fragment hit all banks
-    float factors[kFoldedHead];               // one per channel of q
+    T values[kAbsorbedHead][kAbsorbColumns + 8];  // the pad lets 8 rows of a fragment hit all banks
+    float factors[kAbsorbedHead];                 // one per channel of q
 };
 
 // Wk_h's columns from c0, as T.
 template <class T, class W>
 __device__ void load_key_weights(KeyWeights<T>& shared, const W* from, int c) {
-    constexpr int kValues = 16 / sizeof(W), kChunks = kFoldColumns / kValues;
-    for (int i = threadIdx.x; i < kFoldedHead * kChunks; i += kFoldThreads) {
+    constexpr int kValues = 16 / sizeof(W), kChunks = kAbsorbColumns / kValues;
+    for (int i = threadIdx.x; i < kAbsorbedHead * kChunks; i += kAbsorbThreads) {
         const int row = i / kChunks, column = i % kChunks * kValues;
         if constexpr (sizeof(W) == 2) {
             __pipeline_memcpy_async(&shared.values[row][column], from + int64_t{row} * c + column,
@@ -69,34 +69,36 @@ __device__ uint32_t query_pair(const T* q, int64_t at, bool there, const float* 
 
 // Block (128 columns, head, 64 rows). A warp computes 32 of the columns.
 template <class T, class W>
-__global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
+__global__ void __launch_bounds__(kAbsorbThreads) absorb_kernel(AbsorbedArgs args) {
     pdl_trigger();
     __shared__ __align__(16) KeyWeights<T> shared;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const int h = blockIdx.y, c0 = blockIdx.x * kFoldColumns;
-    const W* weights = static_cast<const W*>(args.kv) + int64_t{h} * kFoldedHead * args.c + c0;
+    const int h = blockIdx.y, c0 = blockIdx.x * kAbsorbColumns;
+    const W* weights = static_cast<const W*>(args.kv) + int64_t{h} * kAbsorbedHead * args.c + c0;
     float scale = args.scale_log2;
     load_key_weights(shared, weights, args.c);
-    if constexpr (sizeof(W) == 1) scale *= load_factors(shared, args.scales + h * kFoldedHead);
+    if constexpr (sizeof(W) == 1) scale *= load_factors(shared, args.scales + h * kAbsorbedHead);
     __syncthreads();
-    uint32_t b[kFoldSteps][2][4];  // [step][block of 16 columns]: two halves of each 2 registers
+    uint32_t b[kAbsorbSteps][2][4];  // [step][block of 16 columns]: two halves of each 2 registers
 #pragma unroll
-    for (int step = 0; step < kFoldSteps; ++step)
+    for (int step = 0; step < kAbsorbSteps; ++step)
 #pragma unroll
         for (int i = 0; i < 2; ++i)
             load_matrices<true>(b[step][i], &shared.values[step * 16 + lane / 8 % 2 * 8 + lane % 8]
                                                           [(warp * 2 + i) * 16 + lane / 16 * 8]);
     pdl_wait();
-    const T* q = static_cast<const T*>(args.q) + int64_t{args.first_row} * args.c + h * kFoldedHead;
-    const int end = min(args.rows, static_cast<int>(blockIdx.z + 1) * kFoldRows);
+    const T* q =
+        static_cast<const T*>(args.q) + int64_t{args.first_row} * args.c + h * kAbsorbedHead;
+    const int end = min(args.rows, static_cast<int>(blockIdx.z + 1) * kAbsorbRows);
 #pragma unroll 1
-    for (int begin = blockIdx.z * kFoldRows; begin < end; begin += kFoldAtOnce) {
+    for (int begin = blockIdx.z * kAbsorbRows; begin < end; begin += kAbsorbAtOnce) {
         const int first_row = begin + g;
-        uint32_t a[kFoldAtOnce / 16][kFoldSteps][2][2];  // rows g and g + 8; channels 2t and 2t + 8
+        uint32_t a[kAbsorbAtOnce / 16][kAbsorbSteps][2]
+                  [2];  // rows g and g + 8; channels 2t and 2t + 8
 #pragma unroll
-        for (int tile = 0; tile < kFoldAtOnce / 16; ++tile)
+        for (int tile = 0; tile < kAbsorbAtOnce / 16; ++tile)
 #pragma unroll
-            for (int i = 0; i < 4 * kFoldSteps; ++i) {
+            for (int i = 0; i < 4 * kAbsorbSteps; ++i) {
                 const int channel = i / 4 * 16 + i % 2 * 8 + 2 * t;
                 const int row = first_row + tile * 16 + i / 2 % 2 * 8;
                 a[tile][i / 4][i / 2 % 2][i % 2] =
@@ -104,11 +106,11 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
                                sizeof(W) == 1 ? shared.factors + channel : nullptr);
             }
 #pragma unroll
-        for (int tile = 0; tile < kFoldAtOnce / 16; ++tile) {
+        for (int tile = 0; tile < kAbsorbAtOnce / 16; ++tile) {
             if (begin + tile * 16 >= args.rows) return;
             float sums[2][2][4] = {};
 #pragma unroll
-            for (int step = 0; step < kFoldSteps; ++step)
+            for (int step = 0; step < kAbsorbSteps; ++step)
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     const uint32_t(&four)[4] = b[step][i / 2];
@@ -121,9 +123,9 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
                 const int block = c0 / 16 + warp * 2 + i % 2, first = i / 2 * 2;
                 if (row >= args.rows) continue;
                 const float(&low)[4] = sums[i % 2][0], (&high)[4] = sums[i % 2][1];
-                args.folded[((int64_t{row} * args.blocks() + block) * args.head_tiles() + h / 8) *
-                                32 +
-                            h % 8 * 4 + t] = {
+                args.absorbed[((int64_t{row} * args.blocks() + block) * args.head_tiles() + h / 8) *
+                                  32 +
+                              h % 8 * 4 + t] = {
                     pack(T{}, low[first] * scale, low[first + 1] * scale),
                     pack(T{}, high[first] * scale, high[first + 1] * scale)};
             }
@@ -133,11 +135,12 @@ __global__ void __launch_bounds__(kFoldThreads) fold_kernel(FoldedArgs args) {
 
 }  // namespace
 
-void fold_queries(Context& ctx, const FoldedArgs& args) {
-    const dim3 grid(static_cast<unsigned>(args.c / kFoldColumns), static_cast<unsigned>(args.heads),
-                    static_cast<unsigned>(ceil_div(args.rows, kFoldRows)));
+void absorb_queries(Context& ctx, const AbsorbedArgs& args) {
+    const dim3 grid(static_cast<unsigned>(args.c / kAbsorbColumns),
+                    static_cast<unsigned>(args.heads),
+                    static_cast<unsigned>(ceil_div(args.rows, kAbsorbRows)));
     with_small_m_types(args.type, args.kv_type, [&](auto x, auto w) {
-        pdl_launch(ctx, fold_kernel<decltype(x), decltype(w)>, grid, kFoldThreads, 0, args);
+        pdl_launch(ctx, absorb_kernel<decltype(x), decltype(w)>, grid, kAbsorbThreads, 0, args);
     });
 }
 

@@ -7,17 +7,17 @@
 namespace hark::cuda {
 namespace {
 
-// Chooses between kFoldedSplit and twice as many keys per split, for a typical number of rows. Long
-// splits write, read and add half as many results. Short splits fill the multiprocessors better at
-// some numbers of rows.
+// Chooses between kAbsorbedSplit and twice as many keys per split, for a typical number of rows.
+// Long splits write, read and add half as many results. Short splits fill the multiprocessors
+// better at some numbers of rows.
 int split_keys() {
     constexpr int64_t kUsualRows = 128;
     const auto keys_of_a_block = [&](int split) {
-        const int64_t splits = kMostFoldedSplits * kFoldedSplit / split;
+        const int64_t splits = kMostAbsorbedSplits * kAbsorbedSplit / split;
         return ceil_div(kUsualRows * splits, multiprocessors()) * split;
     };
-    constexpr int kLong = 2 * kFoldedSplit;
-    return keys_of_a_block(kLong) <= keys_of_a_block(kFoldedSplit) ? kLong : kFoldedSplit;
+    constexpr int kLong = 2 * kAbsorbedSplit;
+    return keys_of_a_block(kLong) <= keys_of_a_block(kAbsorbedSplit) ? kLong : kAbsorbedSplit;
 }
 
 // Limits of the GPU's kernels.
@@ -41,7 +41,7 @@ void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, 
                 &rows.block_table, &rows.length});
     const int64_t all = q.dim(0), c = encoder_out.dim(2);
     if (all == 0 || rows.sequences() == 0) return;
-    FoldedArgs args{};
+    AbsorbedArgs args{};
     args.out = out.data;
     args.q = q.data;
     args.encoder_out = encoder_out.data;
@@ -66,19 +66,19 @@ void absorbed_attention(Context& ctx, Tensor out, Tensor q, Tensor encoder_out, 
     args.scale_log2 = scale * static_cast<float>(M_LOG2E);
 
     const Arena::Scope scope(ctx.arena);
-    const int64_t most = std::min(all, kMostFoldedRows);
+    const int64_t most = std::min(all, kMostAbsorbedRows);
     const auto scratch = [&](int64_t bytes) {
         return ctx.arena.tensor(Dtype::u8, {most, bytes}).data;
     };
-    args.folded = static_cast<uint2*>(scratch(c / 16 * args.head_tiles() * 256));
+    args.absorbed = static_cast<uint2*>(scratch(c / 16 * args.head_tiles() * 256));
     args.parts = static_cast<uint2*>(scratch(args.splits * heads * c * 2));
     args.row_max_sum = static_cast<float2*>(scratch(args.splits * heads * 8));
     for (int64_t first = 0; first < all; first += most) {
         args.first_row = static_cast<int>(first);
         args.rows = static_cast<int>(std::min(most, all - first));
-        fold_queries(ctx, args);
-        attend_folded(ctx, args);
-        unfold_values(ctx, args);
+        absorb_queries(ctx, args);
+        attend_absorbed(ctx, args);
+        expand_values(ctx, args);
     }
 }
 

@@ -11,7 +11,7 @@
 
 namespace hark::cuda {
 
-constexpr int kComputing = 32 * kFoldedWarps;  // threads
+constexpr int kComputing = 32 * kAbsorbedWarps;  // threads
 constexpr int kCopying = 128;                  // on Hopper; only one warp of them works
 constexpr int kThreads = kComputing + (HARK_HOPPER_CODE ? kCopying : 0);
 constexpr int kStage = 16;  // keys
@@ -27,7 +27,7 @@ struct Layout {
     __host__ __device__ Layout(int c, int heads, int head_tiles, int keys, int stages)
         : pitch(2 * c + 16) {
         scores = stages * kStage * pitch;
-        powers = scores + kFoldedWarps * heads * (keys + 4) * 4;
+        powers = scores + kAbsorbedWarps * heads * (keys + 4) * 4;
         kept = powers + head_tiles * 8 * (keys + 8) * 2;
         arrived = kept + head_tiles * 8 * 4;
         read = arrived + kMostStages * 8;
@@ -39,7 +39,7 @@ struct Layout {
 struct Item {
     int split, row, first_tile;
 
-    __device__ Item(const FoldedArgs& args, int index, int groups, int head_tiles) {
+    __device__ Item(const AbsorbedArgs& args, int index, int groups, int head_tiles) {
         split = index % args.splits;
         first_tile = index / args.splits % groups * head_tiles;
         row = index / args.splits / groups;
@@ -47,7 +47,7 @@ struct Item {
 };
 
 // The sequence of a row, or kNever; called by all lanes of a warp.
-__device__ inline int sequence_of(const FoldedArgs& args, int row) {
+__device__ inline int sequence_of(const AbsorbedArgs& args, int row) {
     if (args.one_each) return row;
     int found = kNever;
     for (int b = threadIdx.x % 32; b < args.sequences; b += 32)
@@ -64,7 +64,7 @@ struct Keys {
     bool valid = false;
 
     Keys() = default;
-    __device__ Keys(const FoldedArgs& args, const Item& item) {
+    __device__ Keys(const AbsorbedArgs& args, const Item& item) {
         const int b = sequence_of(args, args.first_row + item.row);
         const int slot = b == kNever ? -1 : args.slot[b], length = b == kNever ? 0 : args.length[b];
         valid = 0 <= slot && slot < args.slots && 0 <= length && length <= args.frames;
@@ -88,12 +88,13 @@ __device__ inline void synchronise() {
 // warp of its own lets the copy engine do it, one key per lane, which gives each key its pitch.
 template <class T, int HeadTiles, int TileKeys>
 struct Copies {
-    const FoldedArgs& args;
+    const AbsorbedArgs& args;
     unsigned char* ring;
     int pitch, groups, items, item, stage = 0, last = 0;
     Keys<T> keys;
 
-    __device__ Copies(const FoldedArgs& args, unsigned char* ring, int pitch, int groups, int items)
+    __device__ Copies(const AbsorbedArgs& args, unsigned char* ring, int pitch, int groups,
+                      int items)
         : args(args), ring(ring), pitch(pitch), groups(groups), items(items), item(blockIdx.x) {
         find();
     }
@@ -137,7 +138,7 @@ struct Copies {
 #else
     // Starts the copy of the next stage, if there is one. Called by all threads.
     __device__ void next(int place) {
-        constexpr int kRows = kStage / kFoldedWarps;
+        constexpr int kRows = kStage / kAbsorbedWarps;
         const int lane = threadIdx.x % 32, first_row = threadIdx.x / 32 * kRows;
         unsigned char* to = ring + (place * kStage + first_row) * pitch;
         for (int i = 0; i < kRows && has(); ++i) {
@@ -179,10 +180,10 @@ struct Run {
     float sums[Steps][HeadTiles][4];             // columns x heads
     float largest[HeadTiles], total[HeadTiles];  // of heads warp + 8 j
 
-    __device__ __forceinline__ void begin(const FoldedArgs& args, const Item& item) {
+    __device__ __forceinline__ void begin(const AbsorbedArgs& args, const Item& item) {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4;
         const uint2* from =
-            args.folded +
+            args.absorbed +
             ((int64_t{item.row} * args.blocks() + warp * steps) * args.head_tiles() +
              item.first_tile) *
                 32 +
@@ -240,13 +241,13 @@ struct Run {
         for (int j = 0; j < HeadTiles; ++j) {
             const float* from =
                 scores + min(warp + 8 * j, heads - 1) * kScorePitch + lane % TileKeys;
-            float part[kFoldedWarps];
+            float part[kAbsorbedWarps];
 #pragma unroll
-            for (int w = 0; w < kFoldedWarps; ++w) part[w] = from[w * heads * kScorePitch];
+            for (int w = 0; w < kAbsorbedWarps; ++w) part[w] = from[w * heads * kScorePitch];
 #pragma unroll
-            for (int step = 1; step < kFoldedWarps; step *= 2)
+            for (int step = 1; step < kAbsorbedWarps; step *= 2)
 #pragma unroll
-                for (int w = 0; w < kFoldedWarps; w += 2 * step)
+                for (int w = 0; w < kAbsorbedWarps; w += 2 * step)
                     part[w] = __fadd_rn(part[w], part[w + step]);
             score[j] = lane < min(count, TileKeys) ? part[0] : -INFINITY;
         }
@@ -305,7 +306,7 @@ struct Run {
     }
 
     // Writes the item's part of the result.
-    __device__ __forceinline__ void end(const FoldedArgs& args, const Item& item) {
+    __device__ __forceinline__ void end(const AbsorbedArgs& args, const Item& item) {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
         const int64_t first_head = int64_t{item.row} * args.heads + item.first_tile * 8;
         synchronise();  // all have read `kept` of the last tile

@@ -1,5 +1,5 @@
 // The second kernel of absorbed_attention: softmax(q' X^T) X for a range of keys; q' is one row's
-// folded queries.
+// absorbed queries.
 //
 // Keys arrive in shared memory in stages of 16 (asynchronous copies) and are used in tiles of 32. A
 // tile is read twice: scores = X (keys x columns) q'^T (columns x heads), then sums += X^T (columns
@@ -14,7 +14,7 @@ namespace {
 
 // The computing threads. `arrived` and `read` are the barriers of the stages on Hopper.
 template <class T, int Steps, int HeadTiles, int TileKeys>
-__device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* shared,
+__device__ __forceinline__ void compute(const AbsorbedArgs& args, unsigned char* shared,
                                         const Layout& at, int stages, int groups, int items) {
     using R = Run<T, Steps, HeadTiles, TileKeys>;
     const int warp = threadIdx.x / 32;
@@ -92,7 +92,7 @@ __device__ __forceinline__ void compute(const FoldedArgs& args, unsigned char* s
 // split.
 template <class T, int Steps, int HeadTiles, int TileKeys>
 __global__ void __launch_bounds__(kThreads, 1)
-    attend_kernel(FoldedArgs args, int stages, int groups, int items, bool ask, bool evict) {
+    attend_kernel(AbsorbedArgs args, int stages, int groups, int items, bool ask, bool evict) {
     pdl_trigger();
     extern __shared__ __align__(16) unsigned char shared[];
     const Layout at(args.c, min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x == 0) {
         for (int i = 0; i < stages; ++i) {
             hopper::init(arrived[i], 1);
-            hopper::init(read[i], kFoldedWarps);
+            hopper::init(read[i], kAbsorbedWarps);
         }
         hopper::fence_init();
     }
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 template <class T, int Steps, int HeadTiles, int TileKeys>
-void launch(Context& ctx, const FoldedArgs& args, int stages) {
+void launch(Context& ctx, const AbsorbedArgs& args, int stages) {
     const int groups = static_cast<int>(ceil_div(args.head_tiles(), HeadTiles));
     const int items = args.rows * args.splits * groups;
     const Layout layout(args.c, std::min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
@@ -158,7 +158,7 @@ void launch(Context& ctx, const FoldedArgs& args, int stages) {
 // Few rows are spread over more blocks, each with 8 of the heads. Tiles of 32 keys in 5 stages if
 // shared memory holds them (compute capability 9.0), or in 3 (8.0); else tiles of 16 in 2.
 template <class T, int Steps, int HeadTiles>
-void launch(Context& ctx, const FoldedArgs& args) {
+void launch(Context& ctx, const AbsorbedArgs& args) {
     const int limit = shared_limit();
     const auto fits = [&](int keys, int stages) {
         return Layout(args.c, args.heads, HeadTiles, keys, stages).bytes <= limit;
@@ -171,7 +171,7 @@ void launch(Context& ctx, const FoldedArgs& args) {
 }
 
 template <class T>
-void launch(Context& ctx, const FoldedArgs& args) {
+void launch(Context& ctx, const AbsorbedArgs& args) {
     if (args.c <= 512) return launch<T, 4, 1>(ctx, args);
     if (args.c <= 1024) return launch<T, 8, 2>(ctx, args);
     launch<T, 10, 3>(ctx, args);
@@ -179,7 +179,7 @@ void launch(Context& ctx, const FoldedArgs& args) {
 
 }  // namespace
 
-void attend_folded(Context& ctx, const FoldedArgs& args) {
+void attend_absorbed(Context& ctx, const AbsorbedArgs& args) {
     if (args.type == Dtype::f16) {
         launch<__half>(ctx, args);
     } else {

@@ -13,10 +13,10 @@ CrossKvMode CrossKvCache::resolved_mode(const Config& config, const Precision& p
     const Dtype weights = precision.weights == int8  ? Dtype::i8
                           : precision.weights == fp8 ? Dtype::fp8
                                                      : precision.activations;
-    const bool folds =
+    const bool absorbs =
         device == Device::cuda && can_absorb(precision.activations, weights, config.n_text_state,
                                              config.n_text_head, config.n_audio_ctx);
-    return folds ? mode : CrossKvMode::store;
+    return absorbs ? mode : CrossKvMode::store;
 }
 
 CrossKvCache::CrossKvCache(const Config& config, const Precision& precision, CrossKvMode mode,
