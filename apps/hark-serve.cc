@@ -1,14 +1,14 @@
 // hark-serve: OpenAI's HTTP endpoints, answered by language models and Whisper.
 //
-//   WebServer -> Api -> TextService -> gpt::Engine
+//   WebServer -> Routes -> TextService -> gpt::Engine
 //                    -> AudioService -> audio-decode, whisper::Transcriber
 //                                    -> whisper::LiveSession
 #include <csignal>
 
 #include "core/cli/ending_signal.h"
 #include "kernels/comm/processes.h"
-#include "serve/api.h"
 #include "serve/models/served_models.h"
+#include "serve/routes.h"
 #include "serve/serve_options.h"
 #include "serve/web/web_server.h"
 
@@ -28,7 +28,7 @@ void serve_models(const serve::ServeOptions& options, Console& console) {
                           server.post_later(seconds, std::move(work));
                       },
                   .broken = [&](const std::string& why) { server.fail_with(why); }});
-    serve::Api api(std::move(api_options), models);
+    serve::Routes routes(std::move(api_options), models);
     const std::string address = server.listen();
     on_ending_signal([&] {
         serve::tell_manager("STOPPING=1");
@@ -38,7 +38,7 @@ void serve_models(const serve::ServeOptions& options, Console& console) {
     if (options.is_open())
         console.warning("whoever reaches this address may use it; give --api-keys FILE");
     serve::tell_manager("READY=1");
-    server.run(api);
+    server.run(routes);
     on_ending_signal(nullptr);
 }
 

@@ -1,4 +1,4 @@
-#include "serve/api.h"
+#include "serve/routes.h"
 
 #include <ctime>
 #include <utility>
@@ -49,29 +49,30 @@ bool is_json(std::string_view content_type) { return content_type.starts_with("a
 
 }  // namespace
 
-const Api::Route Api::kRoutes[] = {
-    {"POST", "/v1/chat/completions", Route::Body::json, Route::Access::key, &Api::chat},
-    {"POST", "/v1/completions", Route::Body::json, Route::Access::key, &Api::complete},
-    {"POST", "/v1/embeddings", Route::Body::json, Route::Access::key, &Api::embed},
-    {"POST", "/v1/audio/transcriptions", Route::Body::form, Route::Access::key, &Api::transcribe},
-    {"POST", "/v1/audio/translations", Route::Body::form, Route::Access::key, &Api::translate},
+const Routes::Route Routes::kRoutes[] = {
+    {"POST", "/v1/chat/completions", Route::Body::json, Route::Access::key, &Routes::chat},
+    {"POST", "/v1/completions", Route::Body::json, Route::Access::key, &Routes::complete},
+    {"POST", "/v1/embeddings", Route::Body::json, Route::Access::key, &Routes::embed},
+    {"POST", "/v1/audio/transcriptions", Route::Body::form, Route::Access::key,
+     &Routes::transcribe},
+    {"POST", "/v1/audio/translations", Route::Body::form, Route::Access::key, &Routes::translate},
     {"GET", "/v1/audio/live", Route::Body::socket, Route::Access::key, nullptr},
-    {"POST", "/tokenize", Route::Body::json, Route::Access::key, &Api::tokenize},
-    {"POST", "/detokenize", Route::Body::json, Route::Access::key, &Api::detokenize},
-    {"GET", "/v1/models", Route::Body::none, Route::Access::key, &Api::list_models},
-    {"GET", "/v1/models/", Route::Body::none, Route::Access::key, &Api::show_model},
-    {"GET", "/metrics", Route::Body::none, Route::Access::key, &Api::metrics},
-    {"GET", "/", Route::Body::none, Route::Access::anyone, &Api::show_page},
-    {"GET", "/page/", Route::Body::none, Route::Access::anyone, &Api::show_page},
-    {"GET", "/health", Route::Body::none, Route::Access::always, &Api::health},
+    {"POST", "/tokenize", Route::Body::json, Route::Access::key, &Routes::tokenize},
+    {"POST", "/detokenize", Route::Body::json, Route::Access::key, &Routes::detokenize},
+    {"GET", "/v1/models", Route::Body::none, Route::Access::key, &Routes::list_models},
+    {"GET", "/v1/models/", Route::Body::none, Route::Access::key, &Routes::show_model},
+    {"GET", "/metrics", Route::Body::none, Route::Access::key, &Routes::metrics},
+    {"GET", "/", Route::Body::none, Route::Access::anyone, &Routes::show_page},
+    {"GET", "/page/", Route::Body::none, Route::Access::anyone, &Routes::show_page},
+    {"GET", "/health", Route::Body::none, Route::Access::always, &Routes::health},
 };
 
-Api::Api(ApiOptions options, ServedModels& models)
+Routes::Routes(ApiOptions options, ServedModels& models)
     : options_(std::move(options)),
       models_(models),
       started_(static_cast<int64_t>(std::time(nullptr))) {}
 
-const Api::Route& Api::route_of(const WebRequest& request) const {
+const Routes::Route& Routes::route_of(const WebRequest& request) const {
     std::string methods;
     for (const Route& route : kRoutes) {
         if (!fits(request.path, route.path)) continue;
@@ -82,13 +83,13 @@ const Api::Route& Api::route_of(const WebRequest& request) const {
     throw WebError(405, concat("this path takes ", methods));
 }
 
-bool Api::needs_key(const std::string& path) {
+bool Routes::needs_key(const std::string& path) {
     for (const Route& route : kRoutes)
         if (fits(path, route.path) && route.access != Route::Access::key) return false;
     return true;
 }
 
-BodyRule Api::receive(const WebRequest& head) {
+BodyRule Routes::receive(const WebRequest& head) {
     if (needs_key(head.path) && !options_.keys.accept(head.authorization) &&
         !options_.keys.accept_any(head.protocols))
         throw WebError(401, "a valid key is required: Authorization: Bearer KEY", "",
@@ -110,7 +111,7 @@ BodyRule Api::receive(const WebRequest& head) {
     return {.most_bytes = options_.most_json_bytes};
 }
 
-BodyRule Api::socket_rule(const WebRequest& head) const {
+BodyRule Routes::socket_rule(const WebRequest& head) const {
     // Any page's script may open a WebSocket of this machine, and read what it sends.
     if (options_.keys.empty() && !head.origin.empty() && !is_own_origin(head.origin, head.host))
         throw WebError(403, concat("Origin: expected that of the server's own page, found '",
@@ -118,7 +119,8 @@ BodyRule Api::socket_rule(const WebRequest& head) const {
     return {.is_socket = true, .protocol = contains(head.protocols, kProtocol) ? kProtocol : ""};
 }
 
-std::shared_ptr<SocketListener> Api::open(WebRequest request, std::shared_ptr<WebSocket> socket) {
+std::shared_ptr<SocketListener> Routes::open(WebRequest request,
+                                             std::shared_ptr<WebSocket> socket) {
     LiveQuery query = read_live_query(request.query);
     const std::string model = query.model;
     const auto answer = std::make_shared<LiveAnswer>(std::move(query), std::move(socket));
@@ -133,14 +135,14 @@ std::shared_ptr<SocketListener> Api::open(WebRequest request, std::shared_ptr<We
     return answer;
 }
 
-void Api::drain() {
+void Routes::drain() {
     is_draining_ = true;
     models_.drain();
     for (const std::weak_ptr<LiveAnswer>& one : live_)
         if (const auto answer = one.lock()) answer->drain();
 }
 
-void Api::answer(WebRequest request, Out out) {
+void Routes::answer(WebRequest request, Out out) {
     try {
         (this->*route_of(request).handler)(request, std::move(out));
     } catch (const WebError&) {
@@ -150,15 +152,15 @@ void Api::answer(WebRequest request, Out out) {
     }
 }
 
-WebResponse Api::refusal(const WebError& why) const { return error_response(why); }
+WebResponse Routes::refusal(const WebError& why) const { return error_response(why); }
 
-ModelWait Api::wait_of(const Out& out) {
+ModelWait Routes::wait_of(const Out& out) {
     const auto has_left = std::make_shared<bool>(false);
     out->when_left([has_left] { *has_left = true; });
     return {.refuse = refusing(out), .is_wanted = [has_left] { return !*has_left; }};
 }
 
-void Api::answer_text(TextQuery query, Out out) {
+void Routes::answer_text(TextQuery query, Out out) {
     const std::string model = query.model;
     ModelWait wait = wait_of(out);
     models_.use_text(
@@ -169,15 +171,15 @@ void Api::answer_text(TextQuery query, Out out) {
         std::move(wait));
 }
 
-void Api::chat(const WebRequest& request, Out out) {
+void Routes::chat(const WebRequest& request, Out out) {
     answer_text(read_chat(request.body), std::move(out));
 }
 
-void Api::complete(const WebRequest& request, Out out) {
+void Routes::complete(const WebRequest& request, Out out) {
     answer_text(read_completion(request.body), std::move(out));
 }
 
-void Api::embed(const WebRequest& request, Out out) {
+void Routes::embed(const WebRequest& request, Out out) {
     const EmbeddingQuery query = read_embedding(request.body);
     models_.use_text(
         query.model,
@@ -191,7 +193,7 @@ void Api::embed(const WebRequest& request, Out out) {
         wait_of(out));
 }
 
-void Api::tokenize(const WebRequest& request, Out out) {
+void Routes::tokenize(const WebRequest& request, Out out) {
     const TokenizeQuery query = read_tokenize(request.body);
     models_.use_text(
         query.model,
@@ -209,7 +211,7 @@ void Api::tokenize(const WebRequest& request, Out out) {
         wait_of(out));
 }
 
-void Api::detokenize(const WebRequest& request, Out out) {
+void Routes::detokenize(const WebRequest& request, Out out) {
     const DetokenizeQuery query = read_detokenize(request.body);
     models_.use_text(
         query.model,
@@ -225,15 +227,15 @@ void Api::detokenize(const WebRequest& request, Out out) {
         wait_of(out));
 }
 
-void Api::transcribe(const WebRequest& request, Out out) {
+void Routes::transcribe(const WebRequest& request, Out out) {
     answer_audio(request, "transcribe", std::move(out));
 }
 
-void Api::translate(const WebRequest& request, Out out) {
+void Routes::translate(const WebRequest& request, Out out) {
     answer_audio(request, "translate", std::move(out));
 }
 
-void Api::answer_audio(const WebRequest& request, const std::string& task, Out out) {
+void Routes::answer_audio(const WebRequest& request, const std::string& task, Out out) {
     const AudioQuery query = read_audio_query(request.form, task);
     models_.use_audio(
         query.model,
@@ -243,7 +245,7 @@ void Api::answer_audio(const WebRequest& request, const std::string& task, Out o
         wait_of(out));
 }
 
-ordered_json Api::model_json(const std::string& id, const ListedModel& model) const {
+ordered_json Routes::model_json(const std::string& id, const ListedModel& model) const {
     ordered_json root = {{"id", id},
                          {"object", "model"},
                          {"created", started_},
@@ -268,7 +270,7 @@ ordered_json Api::model_json(const std::string& id, const ListedModel& model) co
     return root;
 }
 
-void Api::list_models(const WebRequest&, Out out) {
+void Routes::list_models(const WebRequest&, Out out) {
     models_.list([this, out](const std::vector<ListedModel>& models) {
         ordered_json data = ordered_json::array();
         for (const ListedModel& model : models) data.push_back(model_json(model.name, model));
@@ -276,7 +278,7 @@ void Api::list_models(const WebRequest&, Out out) {
     });
 }
 
-void Api::show_model(const WebRequest& request, Out out) {
+void Routes::show_model(const WebRequest& request, Out out) {
     const std::string id = request.path.substr(std::string_view("/v1/models/").size());
     models_.find(id, [this, id, out](const ListedModel* model) {
         if (model) return out->send(json_response(model_json(id, *model)));
@@ -285,14 +287,14 @@ void Api::show_model(const WebRequest& request, Out out) {
     });
 }
 
-void Api::show_page(const WebRequest& request, Out out) { out->send(page_file(request.path)); }
+void Routes::show_page(const WebRequest& request, Out out) { out->send(page_file(request.path)); }
 
-void Api::health(const WebRequest&, Out out) {
+void Routes::health(const WebRequest&, Out out) {
     if (is_draining_) throw WebError(503, "the server is about to end");
     out->send(json_response({{"status", "ok"}}));
 }
 
-void Api::metrics(const WebRequest&, Out out) {
+void Routes::metrics(const WebRequest&, Out out) {
     MetricsText text;
     models_.write_metrics(text);
     out->send({.content_type = "text/plain; version=0.0.4", .body = text.text()});

@@ -13,10 +13,10 @@
 
 namespace hark::serve {
 
-class Api : public WebSite {
+class Routes : public WebSite {
   public:
     // The models must outlive it.
-    Api(ApiOptions options, ServedModels& models);
+    Routes(ApiOptions options, ServedModels& models);
 
     BodyRule receive(const WebRequest& head) override;
     void answer(WebRequest request, std::shared_ptr<WebAnswer> answer) override;
@@ -31,7 +31,7 @@ class Api : public WebSite {
         const char *method, *path;  // a path that ends with / has any continuation
         enum class Body { none, json, form, socket } body;
         enum class Access { key, anyone, always } access;  // always: while the server ends, too
-        void (Api::*handler)(const WebRequest& request, Out out);  // null: a WebSocket
+        void (Routes::*handler)(const WebRequest& request, Out out);  // null: a WebSocket
     };
     static const Route kRoutes[];
 
