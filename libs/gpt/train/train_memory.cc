@@ -42,7 +42,7 @@ int64_t activation_bytes(const Context& ctx, const DecoderConfig& config,
         backward += 2 * lse;
         if (element == 2 && config.head_dim % 8 == 0 && config.head_dim <= 128)
             backward += rows * config.n_head / ranks * (config.head_dim > 64 ? 128 : 64) * kF32;
-    } else if (element == 2) {  // copies in f32 for linear_backward (widened.h)
+    } else if (element == 2) {  // copies in f32 for linear_backward (cast_to_f32.h)
         head += at_once * (columns + 2 * c) * kF32;
         // gated_activation_backward() has more copies than linear_backward().
         backward += rows * (config.gated_mlp ? 5 * inner : 3 * inner + c) * kF32;

@@ -1,4 +1,4 @@
-// libhark-mpi.so: links between processes that mpirun or srun has started (links.h).
+// libhark-mpi.so: links between processes that mpirun or srun has started (transport.h).
 #pragma once
 
 #include "kernels/comm/transport.h"
