@@ -3,7 +3,7 @@
 # docs/style.md has bad examples, docs/cli.md is made from the options.
 #   - A table with measured figures has a source: [1] in the table or in the paragraph directly above it.
 #   - Each [n] is an entry "[n] ..." of the page's section "## Sources", and each entry is cited.
-#   - A link to a file of the tree leads to one.
+#   - A link to a file of the tree leads to one. A source file that is named is there.
 #   - A line has at most 120 columns, except in tables, code and Sources (URLs and commands are not cut).
 # Arguments are pages to check instead of all: tests/sources.sh docs/performance.md
 set -euo pipefail
@@ -14,6 +14,8 @@ if [ $# -gt 0 ]; then
 else
     mapfile -t pages < <(find README.md {samples,models}/README.md docs -name '*.md' ! -path docs/style.md ! -path docs/cli.md | sort)
 fi
+
+tree="$(find apps bench libs tests wasm -type f)"
 
 failed=0
 for page in "${pages[@]}"; do
@@ -64,6 +66,10 @@ for page in "${pages[@]}"; do
     links="$(grep -oE '\]\([^)# ]+' "$page" | cut -c3- | grep -v '^http' || [ $? -eq 1 ])"
     for link in $links; do
         [ -e "$(dirname "$page")/$link" ] || { echo "$page: a link to $link, which is not there"; failed=1; }
+    done
+    names="$(sed '/^## Sources$/,$d' "$page" | grep -oE '`[a-z][a-z0-9_/.-]*\.(cc|cu|cuh|h|def)`' | tr -d '`' | sort -u || true)"
+    for name in $names; do
+        grep -qE "(^|/)$name\$" <<< "$tree" || { echo "$page: no source file is named $name"; failed=1; }
     done
 done
 exit $failed
