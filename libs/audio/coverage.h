@@ -26,7 +26,7 @@ class Coverage {
     void add_damage(double at, double seconds);
     // A frame of `seconds` was decoded; `at` is its timestamp, NaN if it has none.
     void add_frame(double at, double seconds);
-    // What the container tells the decoder to leave out after the last frame.
+    // Seconds after the last frame that the container tells the decoder to drop.
     void set_padding(double seconds) { padding_ = seconds; }
 
     double end() const;

@@ -35,7 +35,7 @@ struct Resampler::Impl {
     int rate, in_channels, out_channels;
     uint64_t layout;
     bool mean = false;         // loudspeakers unknown: mixed by their mean before swr
-    std::vector<float> mixed;  // of the mean
+    std::vector<float> mixed;  // the channels' mean
 
     ~Impl() { swr_free(&swr); }
     bool open(AVChannelLayout in, AVChannelLayout out);

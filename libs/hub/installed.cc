@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKinds[] = {"whisper", "gpt"};
 
-// Of a folder, or of the folder that a model's file has to itself, the sum of its files.
+// Total size of a folder's files. A model may be one file in a folder of its own: then of that
+// folder.
 uint64_t bytes_on_disk(const fs::path& model) {
     const fs::path path = model_in(model.parent_path()) == model ? model.parent_path() : model;
     if (!fs::is_directory(path)) return fs::file_size(path);
@@ -49,7 +50,7 @@ std::vector<fs::path> own_entries(const std::string& given) {
     return found;
 }
 
-// Renamed first, so that no half of a model has its name.
+// Renames the entry first: a model that is half removed must not have its name.
 void remove_entry(const fs::path& path) {
     std::error_code failed;
     if (fs::is_symlink(path, failed) || fs::is_regular_file(path, failed)) {
@@ -137,7 +138,7 @@ void choose_model(const std::string& kind, const fs::path& path) {
     std::error_code failed;
     require(!fs::exists(fs::symlink_status(link, failed)) || fs::is_symlink(link), link.string(),
             ": not a link, so it is not replaced; move this model to another name");
-    // The default itself is replaced by what it leads to.
+    // If `path` is the link to the default, the new link leads to its target.
     const bool itself = fs::is_symlink(path) && path.filename() == link.filename();
     const bool inside = !itself && fs::equivalent(path.parent_path(), folder, failed);
     const fs::path target = inside ? path.filename() : fs::canonical(path);
@@ -177,7 +178,7 @@ RemovedModel remove_model(const std::string& name) {
         names += (names.empty() ? "" : " or ") + path.filename().string();
     require(found.size() == 1, "'", name, "' is the name of ", found.size(), " models; give ",
             names);
-    // A folder OWNER has models, and is none itself.
+    // A folder OWNER contains models; it is not a model.
     const fs::path& path = found.front();
     std::error_code unreadable;
     require(!fs::is_directory(path, unreadable) || path.filename().string().starts_with('.') ||

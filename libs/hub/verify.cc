@@ -18,7 +18,7 @@ struct Spectrum {
     std::string error;
 };
 
-// What a pipe of audio-decode and mel would bring of a file.
+// The log-mel spectrogram of a file, as audio-decode and mel make it.
 Spectrum spectrum_of(const std::string& path, int64_t n_mels) {
     Spectrum spectrum;
     AudioChunks chunks(path, "1", ReadOptions{}, ChunkOptions{}.length(kSampleRate));

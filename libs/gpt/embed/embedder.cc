@@ -17,7 +17,7 @@ Embedder::Embedder(Context& ctx, const Model& model, const EmbedOptions& options
             " (got ", dimensions_, "); give fewer with --dimensions");
 }
 
-// The rows that are part of the vector have a target.
+// Rows whose outputs make the text's vector have a target.
 PackedRows Embedder::pack(std::span<const std::vector<int32_t>> texts) const {
     PackedRows rows;
     for (const std::vector<int32_t>& ids : texts) {

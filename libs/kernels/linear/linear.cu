@@ -8,13 +8,13 @@
 namespace hark::cuda {
 namespace {
 
-// Rows from which converted blocks are multiplied faster than as they are stored.
+// From this number of rows on, converting the blocks first is faster.
 constexpr int64_t kManyRowsOfBlocks = 129;
-// Rows from which several warps share x.
+// From this number of rows on, several warps share x.
 constexpr int64_t kTiledRowsOfBlocks = 9;
 
-// Products of at least this many rows are gemm()'s if rows need not be batch-invariant: fewer with
-// 16-bit weights than with those that it has to convert.
+// Number of rows from which gemm() computes the product, if rows need not be batch-invariant. It is
+// smaller for 16-bit weights, which gemm() does not convert.
 int64_t gemm_rows(const Context& ctx, const Tensor& x, const Matrix& w) {
     if (ctx.batch_invariant) return kManyRowsOnGpu;
     if (is_quantized(w.values.dtype)) return kManyRowsOfBlocks;
@@ -51,7 +51,7 @@ void simt_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
     });
 }
 
-// Whether the product's own kernel, or that which rounds its rows, computes the norm.
+// Whether the norm is computed by the product's kernel, or by the one that rounds x to fp8.
 bool fuses_norm(const Tensor& x, const Matrix& w, const Epilogue& then, const Norm& norm,
                 bool many) {
     if (norm.kind == NormKind::rms) return false;

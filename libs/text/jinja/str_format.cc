@@ -18,7 +18,7 @@ class Formatter {
   public:
     Formatter(Interpreter& in, const Args& args) : in_(in), args_(args) {}
 
-    // Fields may have fields in their specification, once.
+    // A field's specification may have fields, whose own specifications may not.
     Text run(const Text& format, int depth) {
         const std::string& bytes = format.bytes();
         Text result;
