@@ -77,6 +77,7 @@ void time_small(Context& ctx, const Shape& of) {
 }  // namespace
 
 void time_decoder(Context& ctx) {
+    ctx.batch_invariant = false;  // as a language model's steps
     for (const Shape& of : kShapes) {
         for (const Dtype type : {Dtype::bf16, Dtype::q8_0, Dtype::q4_0, Dtype::q4_k, Dtype::q6_k}) {
             if (of.c % 256 != 0 && type > Dtype::q8_0) continue;
@@ -93,6 +94,7 @@ void time_decoder(Context& ctx) {
         }
         time_small(ctx, of);
     }
+    ctx.batch_invariant = true;
 }
 
 }  // namespace hark

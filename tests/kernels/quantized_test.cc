@@ -165,14 +165,20 @@ TEST_P(Quantized, ProductsAreThoseOfTheValues) {
             }
 }
 
-// Where a GPU's rows may depend on their number: in tiles, of all rows or a part, in parts of K.
-TEST_P(Quantized, ProductsOfRowsInTilesAreThoseOfTheValues) {
+// Where a GPU's rows may depend on their number: one by itself; in tiles, of all rows or a part, in
+// parts of K.
+TEST_P(Quantized, ProductsThatNeedNotBeBatchInvariantAreThoseOfTheValues) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const DeviceCase& on = GetParam();
     if (on.device == Device::cpu) GTEST_SKIP() << "the CPU has one kind of products";
     for (const Dtype dtype : kQuantizedDtypes)
-        for (const auto& [rows, n, k] : {std::array<int64_t, 3>{9, 37, 256},
+        for (const auto& [rows, n, k] : {std::array<int64_t, 3>{1, 37, 256},
+                                         {1, 130, 352},
+                                         {1, 300, 2048},
+                                         {1, 1000, 4096},
+                                         {1, 20, 14336},
+                                         {9, 37, 256},
                                          {32, 130, 352},
                                          {33, 200, 1280},
                                          {64, 1000, 4096},
@@ -229,6 +235,7 @@ TEST_P(Quantized, NormAndGateAreWhatTheyAreByThemselves) {
         for (const auto& [n, k] : {std::pair<int64_t, int64_t>{24, 256}, {4200, 512}})
             for (const int64_t rows : {1, 5}) {
                 SCOPED_TRACE(concat(name_of(dtype), " rows ", rows, " N ", n));
+                device.ctx().batch_invariant = rows > 1;  // a GPU has a kernel of one row
                 const Arena::Scope scope(device.ctx().arena);
                 WeightStore weights(QuantizedKind::as_stored, device.ctx().arena.source());
                 RandomBlocks blocks(dtype, 2 * n, k, 7);

@@ -10,7 +10,9 @@ void launch_tiles(Context& ctx, const SmallMArgs& args, ExpertTiles tiles, const
                   const uint8_t* w, int64_t stride) {
     const Arena::Scope scope(ctx.arena);
     const int64_t count = sort_pairs(ctx, tiles, args.rows, 8 * NT);
-    launch_quantized<Block, NT>(ctx, args, tiles, count, x, w, stride);
+    if (!tiles.order && !ctx.batch_invariant)  // tiles of one pair
+        return launch_quantized<Block, OneRow<X, Block>>(ctx, args, tiles, count, x, w, stride);
+    launch_quantized<Block, ManyRows<X, Block, NT>>(ctx, args, tiles, count, x, w, stride);
 }
 
 template <class Block, class X>

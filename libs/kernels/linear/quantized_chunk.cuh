@@ -11,9 +11,9 @@ constexpr int kGroupRows = 16;  // of w, multiplied by a warp
 
 // A chunk of a row in shared memory, at the same place between multiples of 32 bytes as in memory:
 // a GPU reads whole sectors of 32 bytes.
-template <class Block>
+template <class Block, int Columns = Block::kValues == 256 ? 256 : 128>
 struct ChunkShape {
-    static constexpr int kColumns = Block::kValues == 256 ? 256 : 128;
+    static constexpr int kColumns = Columns;
     static constexpr int kBytes = kColumns / Block::kValues * Block::kBytes;
     static constexpr int kPieces = (kBytes + 62) / 32 * 2;  // of 16 bytes, wherever it begins
     static constexpr int kPitch = 16 * (kPieces + 1);       // odd: eight rows hit all banks
@@ -33,10 +33,9 @@ __device__ inline void copy_piece(uint32_t to, const uint8_t* from, int at, int 
 // Starts to copy a chunk of up to 16 rows to a stage, eight lanes per row: 128 bytes of each of
 // four rows at once. from: the chunk in a group's first row; upper: from its first row to row 8, in
 // bytes; count: of the first and of the last eight rows, those that exist.
-template <class Block>
+template <class Shape>
 __device__ void start_copy(uint32_t stage, const uint8_t* from, int64_t stride, int64_t upper,
                            const int (&count)[2], int bytes) {
-    using Shape = ChunkShape<Block>;
     const int row = threadIdx.x % 32 / 8, at = threadIdx.x % 8 * 16;
 #pragma unroll
     for (int first = 0; first < kGroupRows; first += 4) {

@@ -24,12 +24,15 @@ void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const 
         using Block = decltype(block);
         const auto* xs = static_cast<const __half*>(x.data);
         const auto* ws = static_cast<const uint8_t*>(w.values.data);
-        const auto launch = [&]<int NT>() {
-            launch_quantized<Block, NT>(ctx, args, RowTiles(), ceil_div(args.rows, 8 * NT), xs, ws,
-                                        stride);
+        const auto launch = [&]<class Rows>() {
+            launch_quantized<Block, Rows>(ctx, args, RowTiles(), ceil_div(args.rows, Rows::kRows),
+                                          xs, ws, stride);
         };
-        if (args.rows > 8 && has_room_for_many<Block>(args)) return launch.template operator()<4>();
-        launch.template operator()<1>();
+        if (args.rows == 1 && !ctx.batch_invariant)
+            return launch.template operator()<OneRow<__half, Block>>();
+        if (args.rows > 8 && has_room_for_many<Block>(args))
+            return launch.template operator()<ManyRows<__half, Block, 4>>();
+        launch.template operator()<ManyRows<__half, Block, 1>>();
     });
 }
 

@@ -12,7 +12,7 @@
 
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/elementwise/rows.cuh"
-#include "kernels/linear/quantized_chunk.cuh"
+#include "kernels/linear/quantized_one_row.cuh"
 
 namespace hark::cuda {
 
@@ -70,20 +70,59 @@ __device__ void finish_row(const SmallMArgs& args, const Division& division, con
     store_any(args.y, args.y_type, place, value);
 }
 
-// y for a group of 16 rows of w after the other, and NT tiles of 8 rows of x. Warp s sums slice s.
-// The block meets after one group or two. Some warps, in turn, finish them; the others continue.
-template <class X, class Block, int NT, class Tiles>
-__global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
+// The sums of 16 rows of w and up to 8 NT rows of x, as OneRow's of one.
+template <class X, class Block, int NT>
+class ManyRows {
+  public:
+    using Shape = ChunkShape<Block>;
+    static constexpr int kRows = 8 * NT, kMostSlices = cuda::kMostSlices, kBlocks = NT == 1 ? 2 : 1;
+
+    template <class Tile>
+    __device__ ManyRows(const X* x, const Tile& tile, int k) : rows_(tile.rows) {
+        const int g = threadIdx.x % 32 / 4;
+        for (int j = 0; j < NT; ++j) xs_[j] = x + int64_t{tile.from(min(8 * j + g, rows_ - 1))} * k;
+    }
+
+    __device__ void clear() {
+        for (int j = 0; j < NT; ++j)
+            for (int v = 0; v < 4; ++v) sums_[j][v] = 0;
+    }
+    __device__ void multiply(const uint8_t* low, const uint8_t* high, int first, int columns) {
+        const X* xs[NT];
+        for (int j = 0; j < NT; ++j) xs[j] = xs_[j] + first;
+        multiply_chunk<X, Block>(sums_, low, high, xs, columns);
+    }
+    __device__ void store(float* sums) const {
+        const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+        for (int j = 0; j < NT; ++j)
+#pragma unroll
+            for (int v = 0; v < 4; ++v) {
+                const int row = 8 * j + 2 * t + v % 2;
+                if (row < rows_) sums[row * kPitch + 8 * (v / 2) + g] = sums_[j][v];
+            }
+    }
+
+  private:
+    int rows_;
+    const X* xs_[NT];
+    float sums_[NT][4];
+};
+
+// y for a group of 16 rows of w after the other, and the rows of x of a tile, which Rows multiplies.
+// Warp s sums slice s. The block meets after one group or two. Some warps, in turn, finish them; the
+// others continue.
+template <class X, class Block, class Rows, class Tiles>
+__global__ void __launch_bounds__(32 * Rows::kMostSlices, Rows::kBlocks)
     quantized_kernel(SmallMArgs args, Division division, Tiles tiles, const X* x,
                      const uint8_t* __restrict__ w, int64_t stride) {
-    using Shape = ChunkShape<Block>;
-    constexpr int kRows = 8 * NT;
+    using Shape = typename Rows::Shape;
     // [slices][stages][kStage], [2 together][slices][rows][kPitch]
     extern __shared__ __align__(16) uint8_t memory[];
     pdl_trigger();
-    const int slice = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const int slice = threadIdx.x / 32, g = threadIdx.x % 32 / 4;
     if (Tiles::kChosen) pdl_wait();
-    const auto tile = tiles.tile(args, blockIdx.x, kRows);
+    const auto tile = tiles.tile(args, blockIdx.x, Rows::kRows);
     if (tile.rows <= 0) return;
     if (tile.weights < 0) return write_nan(args, tile);
     w += tile.weights;
@@ -97,7 +136,7 @@ __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
     const auto start_next = [&](int stage) {
         if (next_group < count) {
             const int at = next_chunk * Shape::kBytes;
-            start_copy<Block>(copied + stage * Shape::kStage, w + groups.first(next_group) + at,
+            start_copy<Shape>(copied + stage * Shape::kStage, w + groups.first(next_group) + at,
                               stride, groups.upper,
                               {groups.rows(next_group, 0), groups.rows(next_group, 1)},
                               min(static_cast<int>(stride) - at, Shape::kBytes));
@@ -110,8 +149,7 @@ __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
 #pragma unroll 1
     for (int i = 0; i < division.stages; ++i) start_next(i);
     if (!Tiles::kChosen) pdl_wait();
-    const X* xs[NT];
-    for (int j = 0; j < NT; ++j) xs[j] = x + int64_t{tile.from(min(8 * j + g, rows - 1))} * k;
+    Rows product(x, tile, k);
     auto* all_sums = reinterpret_cast<float*>(memory + division.slices * division.slice_bytes);
     const auto sums_of = [&](int round) {
         return all_sums + (round & (2 * division.together - 1)) *
@@ -121,7 +159,7 @@ __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
 #pragma unroll 1
     for (int group = blockIdx.y; group < count; group += gridDim.y, ++round) {
         const auto rows_begin = reinterpret_cast<uintptr_t>(w + groups.first(group) + g * stride);
-        float sums[NT][4] = {};
+        product.clear();
 #pragma unroll 1
         for (int chunk = begin; chunk < end; ++chunk) {
             if (division.stages == 1)
@@ -129,26 +167,17 @@ __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
             else
                 __pipeline_wait_prior(1);
             __syncwarp();
-            const X* inputs[NT];
-            for (int j = 0; j < NT; ++j) inputs[j] = xs[j] + chunk * Shape::kColumns;
             const uint8_t* from = stages + stage * Shape::kStage + g * Shape::kPitch;
             const auto low = static_cast<uint32_t>(rows_begin + chunk * Shape::kBytes);
             const auto high = low + static_cast<uint32_t>(groups.upper);
-            multiply_chunk<X, Block>(sums, from + low % 32, from + 8 * Shape::kPitch + high % 32,
-                                     inputs, min(Shape::kColumns, k - chunk * Shape::kColumns));
+            const int first = chunk * Shape::kColumns;
+            product.multiply(from + low % 32, from + 8 * Shape::kPitch + high % 32, first,
+                             min(Shape::kColumns, k - first));
             __syncwarp();
             start_next(stage);
             if (++stage == division.stages) stage = 0;
         }
-        float* of_group = sums_of(round);
-#pragma unroll
-        for (int j = 0; j < NT; ++j)
-#pragma unroll
-            for (int v = 0; v < 4; ++v) {
-                const int row = 8 * j + 2 * t + v % 2;
-                if (row < rows)
-                    of_group[(slice * rows + row) * kPitch + 8 * (v / 2) + g] = sums[j][v];
-            }
+        product.store(sums_of(round) + slice * rows * kPitch);
         const int next = group + gridDim.y;
         const bool first_of_two = division.together == 2 && round % 2 == 0;
         if (first_of_two && next < count) continue;
@@ -165,19 +194,22 @@ __global__ void __launch_bounds__(32 * kMostSlices, NT == 1 ? 2 : 1)
     }
 }
 
-// The division of a product in tiles of up to 8 NT rows.
-template <class Block, int NT>
-Division division_of(SmallMArgs& args, int stages, int together) {
-    using Shape = ChunkShape<Block>;
+// The division of a product by Rows of `groups` groups of rows of w, one tile after the other.
+template <class Rows>
+Division division_of(SmallMArgs& args, int64_t groups, int stages, int together) {
+    using Shape = typename Rows::Shape;
     args.units = static_cast<int>(ceil_div(args.k, Shape::kColumns));
+    int64_t most = Rows::kMostSlices;
+    // Many groups keep the GPU busy with a few warps each.
+    if (Rows::kRows == 1 && groups >= 8 * multiprocessors())
+        most = std::min(most, ceil_div(args.units, 4));
     Division division{};
     // As few as give the longest one the same length.
-    division.slices =
-        static_cast<int>(ceil_div(args.units, ceil_div(args.units, int64_t{kMostSlices})));
+    division.slices = static_cast<int>(ceil_div(args.units, ceil_div(args.units, most)));
     division.stages = stages;
     division.together = together;
     division.slice_bytes = Shape::kStage * stages;
-    const int rows = static_cast<int>(std::min<int64_t>(args.rows, 8 * NT));
+    const int rows = static_cast<int>(std::min<int64_t>(args.rows, Rows::kRows));
     division.sums_bytes = division.slices * rows * kPitch * static_cast<int>(sizeof(float));
     return division;
 }
@@ -185,23 +217,23 @@ Division division_of(SmallMArgs& args, int stages, int together) {
 // Whether a block of the GPU has the shared memory for tiles of up to 32 rows.
 template <class Block>
 bool has_room_for_many(SmallMArgs args) {
-    return division_of<Block, 4>(args, 1, 1).bytes() <= shared_limit();
+    return division_of<ManyRows<__half, Block, 4>>(args, 1, 1, 1).bytes() <= shared_limit();
 }
 
 // Returns false, and does nothing, if the shared memory is too small.
-template <class Block, int NT, class Tiles, class X>
+template <class Block, class Rows, class Tiles, class X>
 bool launch_quantized(Context& ctx, SmallMArgs args, const Tiles& tiles, int64_t row_tiles,
                       const X* x, const uint8_t* w, int64_t stride, int stages, int together) {
-    const Division division = division_of<Block, NT>(args, stages, together);
+    const int64_t group_count = ceil_div(args.n, tiles.gated(args) ? kGroupRows / 2 : kGroupRows);
+    const Division division = division_of<Rows>(args, group_count * row_tiles, stages, together);
     const int shared = division.bytes(), limit = shared_limit();
     if (shared > limit) return false;
-    const auto kernel = quantized_kernel<X, Block, NT, Tiles>;
+    const auto kernel = quantized_kernel<X, Block, Rows, Tiles>;
     CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, limit));
     const int threads = 32 * division.slices;
     int resident = 0;
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads,
                                                              static_cast<size_t>(shared)));
-    const int64_t group_count = ceil_div(args.n, tiles.gated(args) ? kGroupRows / 2 : kGroupRows);
     const int64_t wanted = ceil_div(int64_t{std::max(resident, 1)} * multiprocessors(), row_tiles);
     const dim3 blocks(static_cast<unsigned>(row_tiles),
                       static_cast<unsigned>(std::min(group_count, wanted)));
@@ -210,16 +242,17 @@ bool launch_quantized(Context& ctx, SmallMArgs args, const Tiles& tiles, int64_t
     return true;
 }
 
-// y for tiles of up to 8 NT rows, of which there are `row_tiles`, by the first division that fits
-// the GPU. NT 4: only if has_room_for_many(). The choices do not change a row's bits.
-template <class Block, int NT, class Tiles, class X>
+// y for tiles of up to Rows::kRows rows, of which there are `row_tiles`, by the first division that
+// fits the GPU. ManyRows of 32: only if has_room_for_many(). OneRow sums in another order; the other
+// choices do not change a row's bits.
+template <class Block, class Rows, class Tiles, class X>
 void launch_quantized(Context& ctx, const SmallMArgs& args, const Tiles& tiles, int64_t row_tiles,
                       const X* x, const uint8_t* w, int64_t stride) {
     const auto launch = [&](int stages, int together) {
-        return launch_quantized<Block, NT>(ctx, args, tiles, row_tiles, x, w, stride, stages,
-                                           together);
+        return launch_quantized<Block, Rows>(ctx, args, tiles, row_tiles, x, w, stride, stages,
+                                             together);
     };
-    if (NT > 1 ? launch(1, 1) : launch(2, 2) || launch(2, 1) || launch(1, 1)) return;
+    if (Rows::kRows > 8 ? launch(1, 1) : launch(2, 2) || launch(2, 1) || launch(1, 1)) return;
     fail("a block of this GPU has ", shared_limit(),
          " bytes of shared memory; quantised weights need 90112");
 }

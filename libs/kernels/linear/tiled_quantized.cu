@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kTileThreads, 2)
         const int at = chunk * Shape::kBytes;
         const auto to =
             static_cast<uint32_t>(__cvta_generic_to_shared(shared.weights[chunk % 2][warp]));
-        start_copy<Block>(to, own + at, stride, 8 * stride,
+        start_copy<Shape>(to, own + at, stride, 8 * stride,
                           {n_size - first_n, n_size - first_n - 8},
                           min(static_cast<int>(stride) - at, Shape::kBytes));
     };

@@ -9,7 +9,8 @@
 //
 // kShared neighbouring values, one group or two, have the same scale and min. quant<Lanes>()
 // returns value j, or a vector of j and the values after it, which may continue in the next group
-// if g is even: Lanes reads bytes and bits. A shift to the right is followed by a mask, since lanes
+// if g is even: Lanes reads bytes and bits. Blocks whose quants are numbers as stored less a constant
+// also have raw_quant(), without the subtraction, and kOffset, the constant. A shift to the right is followed by a mask, since lanes
 // of the CPU's panels have four bytes.
 // A quant fits eight bits with its sign. A scale has at most 19 significant bits, and its product
 // with a quant 24: the product is exact in float32 and the sum is rounded once, fused or not. So

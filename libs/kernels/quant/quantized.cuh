@@ -75,6 +75,22 @@ __device__ inline Quad load_quad(const uint8_t* block, int at) {
                                                                at % Block::kGroup);
 }
 
+// The same as numbers without a sign, kRawOffset larger.
+template <class Block>
+inline constexpr int kRawOffset = [] {
+    if constexpr (requires { Block::kOffset; }) return Block::kOffset;
+    return Block::kHasMin ? 0 : 128;
+}();
+template <class Block>
+__device__ inline uint32_t load_raw_quad(const uint8_t* block, int at) {
+    if constexpr (requires { Block::kOffset; }) {
+        const int g = at / Block::kGroup, j = at % Block::kGroup;
+        return Block::template raw_quant<QuadLane<kBlockAlign<Block>>>(block, g, j).word;
+    } else {
+        return load_quad<Block>(block, at).word ^ Quad::each(kRawOffset<Block>);
+    }
+}
+
 // Four bytes b as two pairs of f16, exactly: 1024 + b is the byte below 0x64; minus the pair
 // `offset`.
 __device__ inline void bytes_to_pairs(uint32_t bytes, uint32_t offset, uint32_t (&pairs)[2]) {

@@ -14,6 +14,7 @@ namespace hark {
 struct BlockQ3K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 110;
     static constexpr bool kHasMin = false;
+    static constexpr int kOffset = 4;
 
     static HARK_HOST_DEVICE float scale(const uint8_t* block, int g) {
         const uint8_t* scales = block + 96;
@@ -23,10 +24,13 @@ struct BlockQ3K {
     }
     static HARK_HOST_DEVICE float min(const uint8_t*, int) { return 0; }
     template <class Lanes>
+    static HARK_HOST_DEVICE auto raw_quant(const uint8_t* block, int g, int j) {
+        return two_bits<Lanes>(block + 32, g, j) |
+               (Lanes::bytes(block + g % 2 * 16 + j) >> g / 2 & 1) << 2;
+    }
+    template <class Lanes>
     static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
-        return (two_bits<Lanes>(block + 32, g, j) |
-                (Lanes::bytes(block + g % 2 * 16 + j) >> g / 2 & 1) << 2) -
-               4;
+        return raw_quant<Lanes>(block, g, j) - kOffset;
     }
 
     static void quantize(uint8_t* to, const float* x) {

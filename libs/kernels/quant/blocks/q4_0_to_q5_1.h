@@ -17,14 +17,19 @@ struct SmallBlock {
     static constexpr int kHigh = minimum ? 4 : 2, kLow = kHigh + (fifth_bit ? 4 : 0);
     static constexpr int kBytes = kLow + 16;
     static constexpr bool kHasMin = minimum;
+    static constexpr int kOffset = minimum ? 0 : fifth_bit ? 16 : 8;
 
     static HARK_HOST_DEVICE float scale(const uint8_t* block, int) { return half_at(block); }
     static HARK_HOST_DEVICE float min(const uint8_t* block, int) { return half_at(block + 2); }
     template <class Lanes>
-    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto raw_quant(const uint8_t* block, int g, int j) {
         auto q = Lanes::four_bits(block + kLow, g, j);
         if (fifth_bit) q = q | Lanes::fifth_bit(block + kHigh, g, j);
-        return q - (minimum ? 0 : fifth_bit ? 16 : 8);
+        return q;
+    }
+    template <class Lanes>
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
+        return raw_quant<Lanes>(block, g, j) - kOffset;
     }
 
     // The value of the largest magnitude, with its sign, becomes the lowest quant; with a minimum

@@ -13,6 +13,7 @@ namespace hark {
 struct BlockQ6K {
     static constexpr int kValues = 256, kGroup = 16, kShared = 16, kBytes = 210;
     static constexpr bool kHasMin = false;
+    static constexpr int kOffset = 32;
 
     static HARK_HOST_DEVICE float scale(const uint8_t* block, int g) {
         return half_at(block + 208) * static_cast<float>(static_cast<int8_t>(block[192 + g]));
@@ -25,9 +26,13 @@ struct BlockQ6K {
     }
     static inline float scale_unit(const uint8_t* block) { return half_at(block + 208); }
     template <class Lanes>
-    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
+    static HARK_HOST_DEVICE auto raw_quant(const uint8_t* block, int g, int j) {
         const auto low = Lanes::bytes(block + g / 8 * 64 + g % 4 * 16 + j) >> g / 4 % 2 * 4 & 15;
-        return (low | two_bits<Lanes>(block + 128, g, j) << 4) - 32;
+        return low | two_bits<Lanes>(block + 128, g, j) << 4;
+    }
+    template <class Lanes>
+    static HARK_HOST_DEVICE auto quant(const uint8_t* block, int g, int j) {
+        return raw_quant<Lanes>(block, g, j) - kOffset;
     }
 
     static void quantize(uint8_t* to, const float* x) {
