@@ -5,8 +5,8 @@
 #include <cuda_pipeline.h>
 
 #include "kernels/cuda/hopper.cuh"
-#include "kernels/elementwise/rows.cuh"
 #include "kernels/linear/quantized_chunk.cuh"
+#include "kernels/linear/quantized_parts.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -185,21 +185,6 @@ __global__ void __launch_bounds__(kTileThreads, 2)
         }
 }
 
-// y from the parts, added in their order. Block (outputs, row).
-__global__ void __launch_bounds__(kTileThreads)
-    add_parts_kernel(SmallMArgs args, const float* parts, int splits) {
-    pdl_trigger();
-    pdl_wait();
-    const int64_t n = int64_t{blockIdx.x} * kTileThreads + threadIdx.x;
-    if (n >= args.n) return;
-    const int64_t at = blockIdx.y * args.n + n;
-    float sum = 0;
-#pragma unroll 4
-    for (int split = 0; split < splits; ++split) sum += parts[split * args.rows * args.n + at];
-    store_any(args.y, args.y_type, at,
-              apply_epilogue(args, epilogue_params(args, n), sum, residual_at(args, at)));
-}
-
 template <class Block, int NT>
 void launch_tiles(Context& ctx, const SmallMArgs& args, const __half* x, const uint8_t* w) {
     const auto kernel = quantized_tile_kernel<Block, NT>;
@@ -215,10 +200,9 @@ void launch_tiles(Context& ctx, const SmallMArgs& args, const __half* x, const u
     const dim3 grid(static_cast<unsigned>(row_tiles), static_cast<unsigned>(tiles),
                     static_cast<unsigned>(splits));
     pdl_launch(ctx, kernel, grid, kTileThreads, kBytes, args, parts, x, w, stride);
-    const dim3 blocks(static_cast<unsigned>(ceil_div(args.n, kTileThreads)),
-                      static_cast<unsigned>(args.rows));
-    pdl_launch(ctx, add_parts_kernel, blocks, kTileThreads, 0, args, parts,
-               static_cast<int>(splits));
+    TileParts division(args, kTileOutputs, 8 * NT, splits);
+    division.per_block = 1;
+    add_parts(ctx, args, division, parts);
 }
 
 }  // namespace
