@@ -240,6 +240,21 @@ void time_fp8(Context& ctx) {
     ctx.batch_invariant = true;
 }
 
+// Quantised weights and a batch of rows that may depend on their number: Llama 3.1 8B.
+void time_blocks(Context& ctx) {
+    constexpr Dtype f16 = Dtype::f16;
+    ctx.batch_invariant = false;
+    for (const Dtype type : {f16, Dtype::q8_0, Dtype::q4_0, Dtype::q4_k, Dtype::q6_k})
+        for (const int64_t t : {9, 16, 32, 64, 96, 128, 256, 512}) {
+            time_linear(ctx, {"blocks", t, 6144, 4096, f16, type});
+            time_linear(ctx, {"blocks", t, 4096, 4096, f16, type});
+            time_linear(ctx, {"blocks", t, 28672, 4096, f16, type});
+            time_linear(ctx,
+                        {"blocks+residual", t, 4096, 14336, f16, type, Activation::none, true});
+        }
+    ctx.batch_invariant = true;
+}
+
 void time_attentions(Context& ctx) {
     for (Dtype type : {Dtype::f16, Dtype::bf16})
         time_attention(ctx, "attention", 64, 20, 1500, 1500, 64, type, false);
@@ -303,6 +318,7 @@ void run() {
     measure_limits(ctx);
     time_products(ctx);
     time_fp8(ctx);
+    time_blocks(ctx);
     time_attentions(ctx);
     time_rows(ctx);
     time_training(ctx);

@@ -319,11 +319,16 @@ __device__ inline void pin(float (&registers)[N]) {
 #define HARK_4_FLOATS(c, i) "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3])
 #define HARK_16_FLOATS(c, i) \
     HARK_4_FLOATS(c, i), HARK_4_FLOATS(c, i + 4), HARK_4_FLOATS(c, i + 8), HARK_4_FLOATS(c, i + 12)
+#define HARK_FLOATS_8(c) HARK_4_FLOATS(c, 0), HARK_4_FLOATS(c, 4)
+#define HARK_FLOATS_16(c) HARK_16_FLOATS(c, 0)
 #define HARK_FLOATS_32(c) HARK_16_FLOATS(c, 0), HARK_16_FLOATS(c, 16)
 #define HARK_FLOATS_64(c) HARK_FLOATS_32(c), HARK_16_FLOATS(c, 32), HARK_16_FLOATS(c, 48)
-#define HARK_NAMES_32                                                                       \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, " \
-    "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define HARK_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define HARK_NAMES_16 HARK_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define HARK_NAMES_32                                                              \
+    HARK_NAMES_16                                                                  \
+    ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30," \
+    "%31"
 #define HARK_NAMES_64                                                                        \
     HARK_NAMES_32                                                                            \
     ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48," \
@@ -367,19 +372,23 @@ __device__ inline void multiply_across(__nv_bfloat16, float (&c)[32], uint64_t a
 }
 
 // wgmma.mma_async, a in registers (each warp's 16 rows as in mma.m16n8k16), b in shared memory
-// stored across the depth (transposed): c += a b.
-#define HARK_PRODUCT_FROM_REGISTERS(T, TYPE, N, COUNT, A0, A1, A2, A3, B)                        \
-    __device__ inline void multiply(T, float(&c)[COUNT], const uint32_t(&a)[4], uint64_t b) {    \
+// along the depth (multiply_along) or stored across it (multiply): c += a b.
+#define HARK_PRODUCT_FROM_REGISTERS(NAME, ACROSS, T, TYPE, N, COUNT, A0, A1, A2, A3, B)          \
+    __device__ inline void NAME(T, float(&c)[COUNT], const uint32_t(&a)[4], uint64_t b) {        \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." #TYPE "." #TYPE           \
                      " {" HARK_NAMES_##COUNT "}, {%" #A0 ", %" #A1 ", %" #A2 ", %" #A3 "}, %" #B \
-                                             ", 1, 1, 1, 1;"                                     \
+                                             ", 1, 1, 1, " #ACROSS ";"                           \
                      : HARK_FLOATS_##COUNT(c)                                                    \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                      \
     }
-HARK_PRODUCT_FROM_REGISTERS(__half, f16, 64, 32, 32, 33, 34, 35, 36)
-HARK_PRODUCT_FROM_REGISTERS(__nv_bfloat16, bf16, 64, 32, 32, 33, 34, 35, 36)
-HARK_PRODUCT_FROM_REGISTERS(__half, f16, 128, 64, 64, 65, 66, 67, 68)
-HARK_PRODUCT_FROM_REGISTERS(__nv_bfloat16, bf16, 128, 64, 64, 65, 66, 67, 68)
+HARK_PRODUCT_FROM_REGISTERS(multiply, 1, __half, f16, 64, 32, 32, 33, 34, 35, 36)
+HARK_PRODUCT_FROM_REGISTERS(multiply, 1, __nv_bfloat16, bf16, 64, 32, 32, 33, 34, 35, 36)
+HARK_PRODUCT_FROM_REGISTERS(multiply, 1, __half, f16, 128, 64, 64, 65, 66, 67, 68)
+HARK_PRODUCT_FROM_REGISTERS(multiply, 1, __nv_bfloat16, bf16, 128, 64, 64, 65, 66, 67, 68)
+HARK_PRODUCT_FROM_REGISTERS(multiply_along, 0, __half, f16, 16, 8, 8, 9, 10, 11, 12)
+HARK_PRODUCT_FROM_REGISTERS(multiply_along, 0, __half, f16, 32, 16, 16, 17, 18, 19, 20)
+HARK_PRODUCT_FROM_REGISTERS(multiply_along, 0, __half, f16, 64, 32, 32, 33, 34, 35, 36)
+HARK_PRODUCT_FROM_REGISTERS(multiply_along, 0, __half, f16, 128, 64, 64, 65, 66, 67, 68)
 
 }  // namespace hopper
 }  // namespace hark::cuda

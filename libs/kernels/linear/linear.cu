@@ -8,16 +8,17 @@
 namespace hark::cuda {
 namespace {
 
-// From this number of rows on, converting the blocks first is faster.
-constexpr int64_t kManyRowsOfBlocks = 129;
-// From this number of rows on, several warps share x.
+// Rows from which converted blocks are multiplied faster than as they are stored; on Hopper.
+constexpr int64_t kManyRowsOfBlocks = 129, kManyRowsOfBlocksOnHopper = 257;
+// Rows from which several warps share x.
 constexpr int64_t kTiledRowsOfBlocks = 9;
 
 // Number of rows from which gemm() computes the product, if rows need not be batch-invariant. It is
 // smaller for 16-bit weights, which gemm() does not convert.
 int64_t gemm_rows(const Context& ctx, const Tensor& x, const Matrix& w) {
     if (ctx.batch_invariant) return kManyRowsOnGpu;
-    if (is_quantized(w.values.dtype)) return kManyRowsOfBlocks;
+    if (is_quantized(w.values.dtype))
+        return has_quantized_wgmma() ? kManyRowsOfBlocksOnHopper : kManyRowsOfBlocks;
     return is_16_bit(w.values.dtype) || multiplies_fp8(x, w) ? 33 : 192;
 }
 
@@ -67,6 +68,9 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
     const bool many = rows >= gemm_rows(ctx, x, w);
+    const bool in_tiles =
+        is_quantized(w.values.dtype) && !many && !ctx.batch_invariant && rows >= kTiledRowsOfBlocks;
+    const bool by_wgmma = in_tiles && has_quantized_wgmma();
     if (norm.weight && !fuses_norm(x, w, gated ? Epilogue{then.bias} : then, norm, many)) {
         const Arena::Scope scope(ctx.arena);
         Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});
@@ -76,7 +80,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
             cuda::layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
         return cuda::linear(ctx, y, normed, w, then, {.append = append, .gated = gated});
     }
-    if (gated && !gates_rows(x, w)) {
+    if (gated && !gates_rows(x, w) && !by_wgmma) {
         const Arena::Scope scope(ctx.arena);
         const Tensor halves = ctx.arena.tensor(y.dtype, {rows, w.values.dim(0)});
         cuda::linear(ctx, halves, x, w, {.bias = then.bias}, {.norm = norm});
@@ -92,12 +96,12 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
         enter(ctx,
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
     if (many) return gemm(ctx, y, x, w, then, norm);
-    if (is_quantized(w.values.dtype)) {
-        if (rows < kTiledRowsOfBlocks || ctx.batch_invariant)
-            return small_m_quantized(ctx, y, x, w, then, with);
-        require(!gated && !append, "internal error: tiles of quantised weights fuse nothing");
-        return tiled_quantized(ctx, y, x, w, then);
+    if (in_tiles) {
+        require(!append, "internal error: tiles of quantised weights append nothing");
+        return by_wgmma ? tiled_quantized_wgmma(ctx, y, x, w, then, with)
+                        : tiled_quantized(ctx, y, x, w, then);
     }
+    if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, w, then, with);
     if (has_small_m_product(x, w)) return small_m_product(ctx, y, x, w, then, with);
     simt_product(ctx, y, x, w, then);
 }

@@ -50,6 +50,12 @@ __device__ void start_copy(uint32_t stage, const uint8_t* from, int64_t stride, 
     }
 }
 
+// Value i of a row, of which each of the row's four lanes has every fourth.
+template <class T, int N>
+__device__ T of_lane(const T (&values)[N], int i) {
+    return __shfl_sync(0xffffffff, values[i / 4], static_cast<int>(threadIdx.x % 32 & 28) | i % 4);
+}
+
 // Scales and minima of a chunk's values in one row. Those of blocks of 256 values take some work,
 // so each of the row's four lanes computes a quarter of them.
 template <class Block>
@@ -65,11 +71,11 @@ class ChunkScales {
     }
     // Of the values from `at` of the chunk on. All lanes call these.
     __device__ float scale(int at) const {
-        if constexpr (kDivided) return of_lane(scales_, at);
+        if constexpr (kDivided) return of_lane(scales_, at / Block::kShared);
         return Block::scale(block(at), 0);
     }
     __device__ float min(int at) const {
-        if constexpr (kDivided) return of_lane(mins_, at);
+        if constexpr (kDivided) return of_lane(mins_, at / Block::kShared);
         return Block::min(block(at), 0);
     }
 
@@ -79,11 +85,6 @@ class ChunkScales {
 
     __device__ const uint8_t* block(int at) const {
         return chunk_ + at / Block::kValues * Block::kBytes;
-    }
-    static __device__ float of_lane(const float (&values)[kMine], int at) {
-        const int i = at / Block::kShared;
-        return __shfl_sync(0xffffffff, values[i / 4],
-                           static_cast<int>(threadIdx.x % 32 & 28) | i % 4);
     }
 
     const uint8_t* chunk_;

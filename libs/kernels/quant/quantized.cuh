@@ -193,6 +193,11 @@ void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const 
 // The same of more rows (tiled_quantized.cu). How a row is summed depends on the number of rows.
 void tiled_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then);
 
+// The same on Hopper, which also fuses gated_activation (tiled_quantized_wgmma.cu).
+bool has_quantized_wgmma();
+void tiled_quantized_wgmma(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,
+                           const LinearFusion& with);
+
 // to (rows, K) f16 or bf16 = the values of quantised rows.
 void dequantize(Context& ctx, Tensor to, Tensor from);
 
