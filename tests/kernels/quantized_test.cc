@@ -203,7 +203,10 @@ TEST_P(Quantized, ProductsThatNeedNotBeBatchInvariantAreThoseOfTheValues) {
             const std::vector<float> found = device.down(y);
             device.ctx().batch_invariant = true;
             linear(device.ctx(), y, x, w.plain, then);
-            expect_near(found, device.down(y), 2 * on.tolerance);
+            const std::vector<float> expected = device.down(y);
+            // Tiles round weights to f16, so errors are relative to the sums' terms.
+            const auto [least, most] = std::minmax_element(expected.begin(), expected.end());
+            expect_near(found, expected, on.tolerance, std::max(1.0f, std::max(-*least, *most)));
         }
 }
 

@@ -1,7 +1,7 @@
-// A chunk of 16 quantised rows times one row of x. mma.m16n8k16 has eight columns for rows of x:
-// here each has the values of x that belong to another share, the values of a block that have one
-// scale. So a lane ends with the products of the shares whose scales it computes, and multiplies
-// them once per chunk.
+// A chunk of 16 quantised rows times one row of x. A share is the neighbouring values of a block
+// that have one scale. mma.m16n8k16 has eight columns for rows of x; here each has x of another
+// share. So a lane ends with the sums of the shares whose scales it computes, and multiplies them
+// once per chunk.
 #pragma once
 
 #include "kernels/linear/quantized_chunk.cuh"
@@ -109,7 +109,7 @@ class OneRow {
 #pragma unroll
         for (int i = 0; i < kMine; ++i) {
             const int at = column(set, i, t);
-            if (!kFull && at >= columns) continue;  // what is there is not the matrix
+            if (!kFull && at >= columns) continue;  // past the matrix
             add(sums_[0], low, at, products[i][0], inputs[i]);
             add(sums_[1], high, at, products[i][1], inputs[i]);
         }
