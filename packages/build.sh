@@ -43,7 +43,7 @@ jobs="${HARK_JOBS:-$(nproc)}"
 cmake --preset cpu -B "$build" -DHARK_PACKAGE=ON -DHARK_BUILD_TESTS=OFF -DHARK_MPI=OFF \
     -DHARK_CUDA="$([ -n "$cuda" ] && echo ON || echo OFF)" -DCMAKE_INSTALL_PREFIX=/usr "${cmake[@]}"
 cmake --build "$build" -j "$jobs"
-rm -f "$out"/hark*.deb "$out"/hark-*.tar.gz
+rm -rf "$out"/hark*.deb "$out"/hark-*.tar.gz "$build/cpack"
 (cd "$build" && cpack -G DEB -B "$build/cpack")
 cp "$build"/cpack/*.deb "$out"
 HARK_JOBS="$jobs" packages/ffmpeg.sh "$build/ffmpeg"
