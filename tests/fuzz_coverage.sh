@@ -43,7 +43,7 @@ token files: libs/text/token_file
 vocabularies: libs/text/bpe_(file|gguf|hugging_face|tiktoken|token_list)
 chat templates: libs/text/(chat_messages|chat_template|chat_template_folder|jinja/[a-z_]+)
 tokenizers: libs/text/(regex|tokenizer/[a-z_]+)
-Whisper models: libs/whisper/model/(alignment_heads|config|ctranslate2_file|ctranslate2_tensors|ggml_file|model_file|openai_file|tokenizer)'
+Whisper models: libs/(formats/ctranslate2|whisper/model/(alignment_heads|config|ctranslate2_file|ctranslate2_tensors|ggml_file|model_file|openai_file|tokenizer))'
 find "$build" -name '*.gcda' -exec gcov -n -r -s "$PWD" {} + 2> /dev/null |
     readers="$readers" awk -F "'|:|% of " '
         BEGIN {

@@ -48,7 +48,7 @@ static int ctranslate2_input(const uint8_t* data, size_t size) {
     const fuzz::MemoryFile input(data, size);
     double sum = 0;
     try {
-        const whisper::Ctranslate2Variables file(input.path());
+        const Ctranslate2Variables file(input.path(), "WhisperSpec", 3);
         whisper::Ctranslate2Tensors tensors(file);
         sum += static_cast<double>(file.number("encoder/num_heads"));
         for (const auto& [name, shape] :

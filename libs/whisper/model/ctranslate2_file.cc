@@ -59,7 +59,7 @@ class Ctranslate2Folder : public ModelFile {
   public:
     explicit Ctranslate2Folder(const std::filesystem::path& path)
         : path_(path),
-          file_(path / "model.bin"),
+          file_(path / "model.bin", "WhisperSpec", 3),
           config_(config_of(file_, path)),
           tensors_(file_) {}
 
