@@ -39,6 +39,6 @@ try_hark() {
     as_user hark model list | grep demo > /dev/null || fail "the demonstration models are not listed"
     said="$(as_user hark transcribe /nowhere.wav --model demo 2>&1)" && fail "a recording that is not there is no error"
     grep -q /nowhere.wav <<< "$said" || fail "the error does not name the recording: $said"
-    said="$(as_user hark advise --model demo --device cpu --run 2>&1)" && fail "there are no samples, and --run works"
+    said="$(as_user hark advise --model whisper-demo --device cpu --run 2>&1)" && fail "there are no samples, and --run works"
     grep -q 'give --input FILE' <<< "$said" || fail "the error does not name --input: $said"
 }
