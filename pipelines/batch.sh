@@ -116,7 +116,7 @@ check_once() {
 # is not made for options that are wrong.
 lock() {
     [ -d "$output" ] || check_once
-    mkdir -p "$output/.hark" || exit 1
+    make_folder "$output/.hark" || exit 1
     exec {lock}> "$output/.hark/lock" || exit 1
     flock -n "$lock" || die "$output: another hark batch is writing there"
     rm -rf "$output"/.hark/work.*

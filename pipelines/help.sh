@@ -9,6 +9,14 @@ say() {
 die() { say "$@"; exit 1; }
 wrong() { say "$*; try $script --help"; exit 2; }
 
+# make_folder FOLDER: with those above it; says why it cannot.
+make_folder() {
+    local why
+    why="$(LC_ALL=C mkdir -p -- "$1" 2>&1)" && return
+    say "$1: cannot make this folder: ${why##*: }"
+    return 1
+}
+
 # refuse_offline WHAT: ends the command if HARK_OFFLINE is set: not empty, not 0.
 refuse_offline() {
     [[ "${HARK_OFFLINE:-0}" = 0 ]] ||

@@ -151,7 +151,7 @@ begin_work() {
     read_lambda_key "$key_file"
     [ -n "${XDG_STATE_HOME:-}${HOME:-}" ] || die "HOME is not set: it has no place to note its instances"
     store="${XDG_STATE_HOME:-$HOME/.local/state}/hark/lambda"
-    (umask 077 && mkdir -p "$store") || exit 1
+    (umask 077 && make_folder "$store") || exit 1
     work="$(mktemp -d)" || exit 1
     trap 'rm -rf "$work"' EXIT
     trap 'exit 129' HUP

@@ -91,7 +91,7 @@ stop() {
 run_workers() {
     local worker
     worker="$(worker_command --until-done)"
-    mkdir -p "$output" || exit 1
+    make_folder "$output" || exit 1
     mapfile -t names < <(tail -n +2 "$shards/shards.tsv" | cut -f 1)
     [ -z "$only" ] || mapfile -t names < <(tr ',' '\n' <<< "$only")
     log="$output/.parallel.$({ sha256sum < "$shards/shards.tsv"; echo "$only"; } | sha256sum | cut -c 1-12).tsv"

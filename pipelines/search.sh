@@ -156,7 +156,7 @@ by_meaning() {
 keep_vectors() {
     local file rows width
     store="$folder/.hark/search/$(printf '%s' "$model" | tr -c 'A-Za-z0-9._-' _)"
-    mkdir -p "$store" || return
+    make_folder "$store" || return
     store="$(realpath -- "$store")" || return
     exec {lock}> "$store/lock" && flock "$lock" || return
     mkdir "$work/new" && : > "$work/stale" || return

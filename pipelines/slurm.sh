@@ -97,7 +97,7 @@ END
 submit() {
     local array merge
     jobs="$output/.slurm"
-    mkdir -p "$jobs" || exit 1
+    make_folder "$jobs" || exit 1
     write_jobs
     array="$(sbatch --parsable --job-name=hark --array="1-$elements" --requeue --open-mode=append \
         --time="$limit" --signal="B:USR1@$ahead" --output="$jobs/%A_%a.log" "${sbatch_options[@]}" \

@@ -119,7 +119,7 @@ find_texts() {
 # A run's tokens are those of its first texts, so other texts need another folder.
 check_texts() {
     local sums
-    mkdir -p "$run"
+    make_folder "$run" || exit 1
     sums="$(cat -- "${texts[@]}" | cksum) $vocab_size"
     [ -e "$run/texts.cksum" ] || echo "$sums" > "$run/texts.cksum"
     [ "$sums" = "$(cat "$run/texts.cksum")" ] ||

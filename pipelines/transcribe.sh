@@ -116,7 +116,7 @@ publish() {
 transcribe_one() {
     local folder="${target[$1]%/*}" began=$EPOCHREALTIME seconds status
     [[ "${target[$1]}" == */* ]] || folder=.
-    mkdir -p -- "$folder" || return 1
+    make_folder "$folder" || return 1
     work="$(mktemp -d "$(realpath -- "$folder")/.hark.XXXXXX")" || { work="$first_work"; return 1; }
     inputs=("$1")
     run_pipe --format "$format" --output-dir "$work/out" --output-name t
@@ -140,7 +140,7 @@ transcribe_to_files() {
     name_transcripts
     check_pipe --format "$format" --output-dir "$work" || return
     if [ -n "$output" ] && [ -z "$show_pipe" ]; then
-        mkdir -p -- "$output" || return
+        make_folder "$output" || return
         [ -w "$output" ] || die "$output: cannot write into this folder"
     fi
     for recording in "${recordings[@]}"; do

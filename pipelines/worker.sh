@@ -47,7 +47,7 @@ begin_work() {
     for program in jq flock setpriv curl; do
         command -v "$program" > /dev/null || die "$program is not installed"
     done
-    mkdir -p "$output"/{.claims,.work} || exit 1
+    make_folder "$output/.claims" && make_folder "$output/.work" || exit 1
     own="$output/.claims/.worker.$(uname -n).$$"
     started "$$"
     # Of the machine, its container and the process, so that no other has the same.

@@ -42,7 +42,7 @@ run_recordings() {
 # lock_output: one command at a time works on the folder, hark batch included. The processes of one
 # that was killed end by themselves.
 lock_output() {
-    mkdir -p "$output/.hark/lambda" || exit 1
+    make_folder "$output/.hark/lambda" || exit 1
     fleet="$(realpath -- "$output")/.hark/lambda"
     exec {lock}> "$output/.hark/lock" || exit 1
     flock -n "$lock" || {

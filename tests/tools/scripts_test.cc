@@ -82,6 +82,24 @@ TEST(Scripts, AMistypedOptionGetsTheNearestOne) {
     expect_contains(script("batch.sh", "--zzzzzz").err, "unknown option '--zzzzzz'; try");
 }
 
+TEST(Scripts, AFolderThatCannotBeMadeIsNamed) {
+    const TemporaryDirectory directory;
+    const std::string file = directory.path() / "file";
+    write_text(file, "");
+    const std::string sample = "'" + (samples_dir() / "key.wav").string() + "'";
+    for (const auto& [command, folder] : std::vector<std::pair<std::string, std::string>>{
+             {"batch --model demo " + sample, file + "/.hark"},
+             {"transcribe --model demo " + sample, file},
+             {"train --steps 1 " + sample, file}}) {
+        const std::string name = "hark " + command.substr(0, command.find(' '));
+        const ProcessResult result = run_shell("hark " + command + " --output-dir '" + file + "'");
+        EXPECT_EQ(result.exit_code, 1) << name;
+        EXPECT_EQ(result.err.rfind(name + ": " + folder + ": cannot make this folder: ", 0), 0u)
+            << result.err;
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    }
+}
+
 TEST(Scripts, MessagesHaveNoControlBytes) {
     for (const char* command :
          {"hark $'tr\\e[31mx'", "hark plot $'\\e[31mx'",
