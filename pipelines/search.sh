@@ -206,4 +206,8 @@ else
     by_words > "$work/numbers" || exit
 fi
 [ -s "$work/numbers" ] || exit 1
-show
+show 2> "$work/errors" || {
+    status=$?
+    [ "$status" -gt 128 ] || die "stdout: cannot write"
+    exit "$status"
+}

@@ -57,6 +57,12 @@ TEST_F(Search, MoreMatchesThanAPipeHolds) {
                          "meetings/long.txt\t-\tThe same words.\n");
 }
 
+TEST_F(Search, AFullDiskIsNamed) {
+    const ProcessResult full = search("meetings roof > /dev/full");
+    EXPECT_EQ(full.exit_code, 1);
+    EXPECT_EQ(full.err, "hark search: stdout: cannot write\n");
+}
+
 TEST_F(Search, NothingFound) {
     const ProcessResult none = search("meetings zebra");
     EXPECT_EQ(none.exit_code, 1);
