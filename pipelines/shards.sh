@@ -69,6 +69,11 @@ check_shard_options() {
     [ -f "$shards/shards.tsv" ] || die "$shards: has no shards.tsv; make it by hark-shard plan"
     shards="$(realpath -- "$shards")" output="$(realpath -m -- "$output")"
     [ -z "$scratch" ] || scratch="$(realpath -m -- "$scratch")"
+    local folder
+    for folder in "$shards" "$output" "$scratch"; do # hark batch reads lists of paths in them
+        [[ "$folder" != *[$'\t\r\n']* ]] ||
+            die "${folder@Q}: expected a path without tab, carriage return and newline"
+    done
 }
 
 # set_job_options WORD...: options of hark batch, in one form; paths that exist become absolute.

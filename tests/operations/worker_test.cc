@@ -105,6 +105,8 @@ TEST_F(Worker, SaysWhatItCostsAndRunsNothing) {
     EXPECT_EQ(shell("\"$pipelines/worker.sh\" --shards shards -o out -- --format srt").exit_code,
               2);
     expect_fails(shell("\"$pipelines/worker.sh\" --shards in -o out"), 1, "has no shards.tsv");
+    expect_fails(shell("worker -o $'o\\nut'"), 1,
+                 "/o\\nut': expected a path without tab, carriage return and newline");
 }
 
 TEST_F(Worker, WorksOnOneJobPerFolder) {
