@@ -4,6 +4,7 @@
 
 generator=()          # options of gpt-generate
 generator_measures=() # those of the run alone, not of the one that checks the others
+model_flag=--whisper-model
 # The model reads plain text, as one prompt, whatever the user's defaults are.
 export HARK_SPLIT_CHANNELS="" HARK_GPT_GENERATE_INPUT_FORMAT="" HARK_MAX_LINE_WIDTH="" \
     HARK_MAX_LINE_COUNT="" HARK_MAX_WORDS_PER_LINE="" HARK_HIGHLIGHT_WORDS=""

@@ -36,7 +36,7 @@ check_transcriber() {
         [[ "$said" != *"no speech to detect a language in"* ]] || { task=detect && return; }
         [[ "$said" == *"use mel --mels 128"* ]] || break
     done
-    echo "$said" >&2
+    echo "${said//--model/$model_flag}" >&2
     return "$status"
 }
 
@@ -48,6 +48,7 @@ find_recordings() {
         -print0 | sort -z
 }
 
+model_flag=--model   # of the command, which sets whisper-transcribe's model
 endings=()           # of the transcripts: srt, txt
 longest_ending=0     # in characters
 recordings=()        # all that were asked for, each once

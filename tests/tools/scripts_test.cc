@@ -132,6 +132,13 @@ TEST(Scripts, ChooseHowTheSoundGetsToTheTranscriber) {
     EXPECT_EQ(detected.out.rfind("en\t", 0), 0u) << detected.out << detected.err;
 }
 
+TEST(AskScript, NamesItsFlagOfTheWhisperModel) {
+    const ProcessResult unset = run_shell("XDG_DATA_HOME=/nowhere hark ask -m demo talk.mp3 What");
+    EXPECT_EQ(unset.exit_code, 1);
+    expect_contains(unset.err, "whisper-transcribe: no model is set; run: hark model get small");
+    expect_contains(unset.err, "or give --whisper-model MODEL (--whisper-model demo is");
+}
+
 TEST(AskScript, AsksAboutPlainTextWhateverTheDefaultsAre) {
     const std::string sea = "'" + (samples_dir() / "sea.wav").string() + "'";
     const std::string command =
