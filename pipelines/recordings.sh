@@ -199,9 +199,13 @@ pass_flag() {
     if [ "$owner" = audio-decode ]; then decode+=("${words[@]}"); else transcriber+=("${words[@]}"); fi
 }
 
-# check_pipe OPTION...: both tools take their options; sets `mels`.
+# check_pipe OPTION...: both tools take their options, and stdin is no terminal; sets `mels`.
 check_pipe() {
-    local said
+    local said input
+    for input in "${inputs[@]}"; do
+        [ "$input" != - ] || [ ! -t 0 ] || [ -n "${show_pipe:-}" ] ||
+            wrong "stdin is a terminal, expected a recording through a pipe or from a file"
+    done
     said="$(audio-decode "${decode[@]}" /dev/null 2>&1 > /dev/null)"
     [ $? -ne 2 ] || { echo "$said" >&2 && return 2; }
     check_transcriber 1 "${transcriber[@]}" "$@"

@@ -139,6 +139,19 @@ TEST(AskScript, NamesItsFlagOfTheWhisperModel) {
     expect_contains(unset.err, "or give --whisper-model MODEL (--whisper-model demo is");
 }
 
+TEST(Scripts, ATerminalIsNoRecording) {
+    // script(1) gives the command a terminal on stdin.
+    const ProcessResult terminal =
+        run_shell("script -qec 'hark transcribe --model demo -' /dev/null < /dev/null");
+    EXPECT_EQ(terminal.exit_code, 2);
+    EXPECT_EQ(terminal.out,
+              "hark transcribe: stdin is a terminal, expected a recording through a pipe or from a "
+              "file; try hark transcribe --help\r\n");
+    const ProcessResult shown =
+        run_shell("script -qec 'hark transcribe --model demo --show-pipe -' /dev/null < /dev/null");
+    EXPECT_EQ(shown.out, "audio-decode - | mel | whisper-transcribe --model demo\r\n");
+}
+
 TEST(AskScript, AsksAboutPlainTextWhateverTheDefaultsAre) {
     const std::string sea = "'" + (samples_dir() / "sea.wav").string() + "'";
     const std::string command =
