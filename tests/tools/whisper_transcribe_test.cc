@@ -281,6 +281,16 @@ TEST(WhisperTranscribe, AClipBehindTheEndIsNamed) {
     EXPECT_EQ(transcribe_mel({"--clip", "0.5,100"}, sea_mel()).err, "");
 }
 
+TEST(WhisperTranscribe, AClipThatEndsBeforeItBeginsIsNamed) {
+    const ProcessResult backwards = transcribe_mel({"--clip", "2,1"}, sea_mel());
+    EXPECT_EQ(backwards.exit_code, 0);
+    EXPECT_EQ(backwards.out, "");
+    EXPECT_EQ(backwards.err,
+              "whisper-transcribe: sea.wav: --clip ends at 1 s, but begins at 2 s: nothing is "
+              "transcribed there\n");
+    EXPECT_EQ(transcribe_mel({"--clip", "2,1", "--quiet"}, sea_mel()).err, "");
+}
+
 TEST(WhisperTranscribe, ClipsBeforeAMissingPartAreWhole) {
     const std::string half =
         run_shell("head -c 80270 '" + samples_dir().string() + "/story.mp3' | audio-decode - | mel")

@@ -23,15 +23,18 @@
 namespace hark::whisper {
 namespace {
 
-// openai-whisper does not warn of a clip after the recording's end.
-void warn_of_late_clips(const std::vector<double>& clips, const MelRecording& mel,
-                        const std::string& source, Console& console) {
+// openai-whisper does not warn of an empty clip or one after the recording's end.
+void warn_of_empty_clips(const std::vector<double>& clips, const MelRecording& mel,
+                         const std::string& source, Console& console) {
     const double seconds = seconds_of(mel.content_frames());
     for (size_t i = 0; i < clips.size(); i += 2)
         if (clips[i] >= seconds)
             console.warning(concat(source, ": --clip begins at ", clips[i],
                                    " s, but the recording is only ", seconds,
                                    " s long: nothing is transcribed there"));
+        else if (i + 1 < clips.size() && clips[i + 1] <= clips[i])
+            console.warning(concat(source, ": --clip ends at ", clips[i + 1], " s, but begins at ",
+                                   clips[i], " s: nothing is transcribed there"));
 }
 
 // Whether the recording has all that the clips ask for, though it ends early.
@@ -58,7 +61,7 @@ void add(ReceivedRecording recording, const RunOptions& options, Transcriber& tr
     if (!failure.empty())
         recording.mel = MelRecording();
     else if (recording.error.empty())
-        warn_of_late_clips(options.transcribe.clips, recording.mel, recording.source, console);
+        warn_of_empty_clips(options.transcribe.clips, recording.mel, recording.source, console);
     tally.arrived(info);
     transcriber.add(info, recording.error.empty() ? failure : recording.error,
                     std::move(recording.mel));
