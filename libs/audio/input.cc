@@ -16,7 +16,8 @@ namespace hark {
 Input::Input(const std::string& path)
     : name_(path == "-" ? "stdin" : path), reader_(STDIN_FILENO, name_) {
     fd_ = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    require(fd_ >= 0, name_, ": cannot open: ", std::strerror(errno));
+    require(fd_ >= 0, name_, ": cannot open: ", std::strerror(errno),
+            path.find("://") == path.npos ? "" : "; type: curl -sL URL | audio-decode -");
     owned_ = path != "-";
     examine();
 }

@@ -374,6 +374,14 @@ TEST(AudioDecode, EndsQuietlyWhenNobodyReadsOn) {
     EXPECT_EQ(result.err, "");
 }
 
+TEST(AudioDecode, AUrlIsNoFile) {
+    const ProcessResult result = decode({"https://example.org/talk.mp3"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.err,
+              "audio-decode: https://example.org/talk.mp3: cannot open: No such file or directory; "
+              "type: curl -sL URL | audio-decode -\n");
+}
+
 TEST(AudioDecode, AFullDiskIsAnError) {
     // The pipe on stdin stays open: the tool must not wait for it before it says so.
     const ProcessResult result = run_shell("cat '" + sample("hat.wav") + "' | audio-decode '" +
