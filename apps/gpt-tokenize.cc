@@ -53,6 +53,7 @@ void encode(const TokenizeOptions& options, const Tokenizer& tokenizer, Console&
         bytes += block->bytes;
         tokens += block->ids.size();
     }
+    if (tokens == 0 && console.failed()) return;  // no input was read: no file of no tokens
     sink->finish();
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     console.stage("tokenize", concat(bytes, " bytes ", tokens, " tokens"), took.count());

@@ -192,6 +192,15 @@ TEST(GptTokenize, AnEmptyFileAmongOthersIsAWarning) {
     expect_fails(tokenize({"--decode", empty}), 1, empty + ": the file is empty");
 }
 
+TEST(GptTokenize, InputsThatCannotBeReadLeaveNoEmptyFile) {
+    for (const char* format : {"tokens", "ids"}) {
+        const ProcessResult result = tokenize({"--format", format, "/nowhere/a", "/nowhere/b"});
+        EXPECT_EQ(result.exit_code, 1);
+        EXPECT_EQ(result.out, "");
+        EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
+    }
+}
+
 // 64 MiB and one byte more than a line may have.
 TEST(GptTokenize, ALineOfJsonHasABound) {
 #ifdef __SANITIZE_ADDRESS__
