@@ -35,7 +35,8 @@ them; next to `prompt` it may have sampling fields under OpenAI's names.
 (stop, length), counts of tokens and times; docs/formats.md has all fields.
 With --chat the model's own template makes the prompt: a message of the user, or
 the `messages` of a JSON line. Special tokens in messages are text.
-An empty prompt, or an empty input in place of {}, has an empty answer. A prompt
+An empty prompt, or an empty input in place of {}, has an empty answer; without
+--quiet a message says so if it is all of stdin. A prompt
 that does not fit the context with its answer is an error. A prompt, or a line,
 has 64 MiB at most.)",
     .examples = R"(# Continue a sentence with the demonstration model

@@ -78,10 +78,17 @@ TEST(GptGenerate, EmptyPromptGivesNothing) {
         const ProcessResult result = generate({}, input);
         EXPECT_EQ(result.exit_code, 0);
         EXPECT_EQ(result.out, "");
-        EXPECT_EQ(result.err, "");
+        EXPECT_EQ(result.err, "gpt-generate: stdin: the prompt is empty, and so is the answer\n");
+        EXPECT_EQ(generate({"--quiet"}, input).err, "");
     }
-    EXPECT_EQ(generate({"--prompt", "Say {}"}, "").out, "");
-    EXPECT_EQ(generate({"--input-format", "jsonl"}, "").out, "");
+    const ProcessResult filled = generate({"--prompt", "Say {}"}, "");
+    EXPECT_EQ(filled.out, "");
+    expect_contains(filled.err, "the prompt is empty");
+    for (const char* format : {"jsonl", "lines"}) {
+        const ProcessResult none = generate({"--input-format", format}, "");
+        EXPECT_EQ(none.exit_code, 0) << format;
+        EXPECT_EQ(none.out + none.err, "") << format;
+    }
 }
 
 TEST(GptGenerate, APromptThatDoesNotFitIsAnErrorWithBothFigures) {

@@ -56,8 +56,7 @@ PromptRun::PromptRun(const GenerateToolOptions& options, Console& console, Conte
 
 void PromptRun::answer() {
     if (options_.show_prompt)
-        return options_.for_each_prompt(
-            prompts_, [&](Prompt prompt) { answers_.show(prompt, encoder_.text(prompt)); });
+        return use_prompts([&](Prompt prompt) { answers_.show(prompt, encoder_.text(prompt)); });
     defaults_ = options_.generate.options(file_->sampling_defaults());
     if (encoder_.markers()) defaults_.shown = marker_tokens(*encoder_.markers(), *tokenizer_);
     share_facts();
@@ -86,6 +85,16 @@ void PromptRun::prefill(const Model& model) {
     gpt::prefill(ctx_, model, encoder_, std::move(given), defaults_.context, out_);
 }
 
+void PromptRun::use_prompts(const GenerateToolOptions::UsePrompt& use) {
+    bool is_empty = options_.input_format == "text" && !options_.is_interactive();
+    options_.for_each_prompt(prompts_, [&](Prompt prompt) {
+        is_empty = is_empty && prompt.empty();
+        use(std::move(prompt));
+    });
+    if (is_empty && ranks_.first())
+        console_.warning("stdin: the prompt is empty, and so is the answer");
+}
+
 void PromptRun::answer_at_once(const Model& model, bool waits) {
     AnswerPlanner planner(model.config, *tokenizer_, defaults_);
     EngineOptions sizes = options_.batch.engine(ctx_, waits, defaults_.context);
@@ -99,8 +108,7 @@ void PromptRun::answer_at_once(const Model& model, bool waits) {
     PromptAnswers at_once(encoder_, planner, defaults_, answers_, console_);
     BatchAnswerer batch(at_once, planner, engine, options_.batch.answerer(ctx_));
     if (options_.is_one_by_one())
-        return options_.for_each_prompt(prompts_,
-                                        [&](Prompt prompt) { batch.answer(std::move(prompt)); });
+        return use_prompts([&](Prompt prompt) { batch.answer(std::move(prompt)); });
     if (!ranks_.alone()) {
         UnqueuedPrompts unqueued(prompts_);
         return batch.run(unqueued);
@@ -119,7 +127,7 @@ void PromptRun::answer_one_by_one(const Model& model) {
                                   generate.go_on_from(reader);
                                   answer(std::move(prompt));
                               });
-    options_.for_each_prompt(prompts_, [&](Prompt prompt) { answer(std::move(prompt)); });
+    use_prompts([&](Prompt prompt) { answer(std::move(prompt)); });
 }
 
 }  // namespace hark::gpt

@@ -29,6 +29,8 @@ class PromptRun {
     void share_facts() const;
     void compute(const Model& model);
     void prefill(const Model& model);
+    // Warns if all of stdin is the prompt, and it is empty.
+    void use_prompts(const GenerateToolOptions::UsePrompt& use);
     void answer_at_once(const Model& model, bool waits);
     void answer_one_by_one(const Model& model);
 
