@@ -1,6 +1,7 @@
 #include "text/line_reader.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "core/error.h"
@@ -10,6 +11,15 @@ namespace hark {
 namespace {
 
 constexpr size_t kReadAtOnce = size_t{1} << 16;
+
+// Recordings, tensor streams, models and UTF-16 have a zero byte in their first ones.
+constexpr size_t kExamined = 1024;
+
+void require_text(const std::string& first, const std::string& name) {
+    const size_t zero = std::string_view(first).substr(0, kExamined).find('\0');
+    require(zero == std::string::npos, name, ": this is no text (got a zero byte at offset ", zero,
+            ", expected UTF-8); hark transcribe makes text of a recording");
+}
 
 }  // namespace
 
@@ -31,6 +41,7 @@ std::optional<std::string> LineReader::next(const char* what) {
     require(end - taken_ <= kMaxLineBytes,
             whole_ ? in_.name() + ": " + what : where() + ": the line", " is longer than ",
             kMaxLineBytes >> 20, " MiB");
+    if (count_ == 1) require_text(ahead_, in_.name());
     std::string text = ahead_.substr(taken_, end - taken_);
     taken_ = std::min(end + 1, ahead_.size());
     while (text.ends_with('\r') || (whole_ && text.ends_with('\n'))) text.pop_back();

@@ -15,7 +15,8 @@ class LineReader {
     explicit LineReader(ByteReader& in, bool whole = false) : in_(in), whole_(whole) {}
 
     // The next line without its line end; nullopt at the end of the stream. Throws Error if it is
-    // longer than kMaxLineBytes (text/lines.h); `what` names the whole stream's text.
+    // longer than kMaxLineBytes (text/lines.h), or if a zero byte at the stream's beginning shows
+    // that it is no text; `what` names the whole stream's text.
     std::optional<std::string> next(const char* what = "the text");
     int64_t number() const { return count_; }  // of the line that next() has returned, from 1
     // "stdin: line 3"; "stdin" if all of it is one line.

@@ -91,6 +91,23 @@ TEST(GptGenerate, EmptyPromptGivesNothing) {
     }
 }
 
+TEST(GptGenerate, WhatIsNoTextIsRefused) {
+    const std::string sound = read_text(samples_dir() / "key.wav");
+    for (const char* format : {"text", "lines", "jsonl"}) {
+        const ProcessResult result = generate({"--input-format", format}, sound);
+        EXPECT_EQ(result.exit_code, 1) << format;
+        EXPECT_EQ(result.out, "") << format;
+        EXPECT_EQ(result.err,
+                  "gpt-generate: stdin: this is no text (got a zero byte at offset 7, expected "
+                  "UTF-8); hark transcribe makes text of a recording\n")
+            << format;
+    }
+    // A stray one is part of the prompt.
+    EXPECT_EQ(
+        generate(kGreedy, std::string(2000, ' ') + std::string("a\0b", 3)).err.find("no text"),
+        std::string::npos);
+}
+
 TEST(GptGenerate, APromptThatDoesNotFitIsAnErrorWithBothFigures) {
     std::string prompt;
     for (int i = 0; i < 600; ++i) prompt += " sea";
