@@ -34,7 +34,10 @@ void run(const gpt::EmbedToolOptions& options, Console& console) {
         embedder, *tokenizer,
         {before_text, settings.longest_of(model.config.n_positions), options.truncate}, console,
         [&](gpt::EmbeddedText text) { vectors.add(std::move(text)); });
-    while (auto text = texts.next()) stream.add(std::move(*text));
+    bool any = options.prompt_format() != gpt::PromptFormat::whole;
+    while (auto text = texts.next()) stream.add(std::move(*text)), any = true;
+    // All of stdin is one text, an empty one if it is empty.
+    if (!any) stream.add({.where = "stdin", .metadata = R"({"id":0})"});
     stream.finish();
     note_model(options.choice.model, ctx.on_cuda() ? "cuda" : "cpu");
     add_memory("activations", static_cast<int64_t>(ctx.arena.peak()));

@@ -220,6 +220,21 @@ TEST(GptEmbed, ATextThatIsTooLong) {
     }
 }
 
+// No line has no vector; all of stdin is one text, whether it is empty or a line end.
+TEST(GptEmbed, EmptyInput) {
+    for (const char* format : {"lines", "jsonl"}) {
+        const ProcessResult none = embed(kGptDemo, {"--input-format", format}, "");
+        EXPECT_EQ(none.exit_code, 0) << format;
+        EXPECT_EQ(none.out + none.err, "") << format;
+    }
+    for (const char* input : {"", "\n"}) {
+        const ProcessResult text = embed(kGptDemo, {"--input-format", "text"}, input);
+        EXPECT_EQ(text.exit_code, 1);
+        expect_contains(text.err, "the text has no tokens");
+        EXPECT_EQ(json::parse(text.out)["error"]["code"], "invalid_value") << text.out;
+    }
+}
+
 TEST(GptEmbed, FilesThatAreNotSupported) {
     const TemporaryDirectory directory;
     const std::string model = write_model(directory, "llama");
