@@ -1,6 +1,7 @@
 // Prompts as text and as JSON lines, and what gpt-generate writes of them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -82,9 +83,15 @@ static int prompt_lines_input(const uint8_t* data, size_t size) {
     std::FILE* const file = std::tmpfile();
     const bool is_written = file && (size == 0 || std::fwrite(data, 1, size, file) == size);
     if (!is_written || std::fflush(file) != 0) std::abort();
+    const bool has_zero_byte = std::find(data, data + size, 0) != data + size;
     for (const auto format :
-         {gpt::PromptFormat::whole, gpt::PromptFormat::lines, gpt::PromptFormat::jsonl})
-        read_prompts(fileno(file), format);
+         {gpt::PromptFormat::whole, gpt::PromptFormat::lines, gpt::PromptFormat::jsonl}) {
+        try {
+            read_prompts(fileno(file), format);
+        } catch (const Error&) {  // "this is no text"
+            if (!has_zero_byte) std::abort();
+        }
+    }
     std::fclose(file);
     return 0;
 }
