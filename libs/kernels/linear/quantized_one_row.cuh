@@ -18,10 +18,9 @@ struct OneRowQuants {
     static constexpr float kUnit = kIntegers ? 0x1p24f : 1.0f;  // of the sums
     static constexpr int kOffset = kIntegers ? kRawOffset<Block> : 0;
     static constexpr bool kHasMin = Block::kHasMin || kOffset > 0;
-    // Two times 1 / kUnit: sums of x are products with it.
-    static constexpr uint32_t kOnes = kIntegers                     ? 0x00010001
-                                      : std::is_same_v<X, __half> ? 0x3c003c00
-                                                                    : 0x3f803f80;
+    static_assert(kIntegers || !kHasMin);
+    // Two times 2^-24: sums of x are products with it.
+    static constexpr uint32_t kOnes = 0x00010001;
 
     static __device__ void load(const uint8_t* block, int at, int own, uint32_t (&pairs)[2]) {
         if constexpr (kIntegers) {

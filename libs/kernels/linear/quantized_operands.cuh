@@ -7,10 +7,10 @@
 
 namespace hark::cuda {
 
-// QuadLane's functions for the values j, j + 1, j + 8 and j + 9 of a step: j % 16 is even and
+// ScalarLane's functions for the values j, j + 1, j + 8 and j + 9 of a step: j % 16 is even and
 // below 8.
 template <int Align>
-struct StepLane : QuadLane<Align> {
+struct StepLane : FourValues<StepLane<Align>> {
     static __device__ Quad bytes(const uint8_t* from) {
         if constexpr (Align >= 2) {
             const auto* halves = reinterpret_cast<const uint16_t*>(from);
@@ -18,10 +18,6 @@ struct StepLane : QuadLane<Align> {
         } else {
             return {__byte_perm(from[0] | from[1] << 8, from[8] | from[9] << 8, 0x5410)};
         }
-    }
-    static __device__ Quad signed_bytes(const uint8_t* from) { return bytes(from); }
-    static __device__ Quad four_bits(const uint8_t* from, int g, int j) {
-        return bytes(from + j) >> g * 4 & 15;
     }
     static __device__ Quad fifth_bit(const uint8_t* from, int g, int j) {
         const uint32_t bits = reinterpret_cast<const uint16_t*>(from)[g] >> j;

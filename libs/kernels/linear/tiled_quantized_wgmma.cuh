@@ -102,8 +102,8 @@ struct ChunkCopy {
     // Starts the next chunk's copy, or none after the last one.
     __device__ void start(const Product& args, int warp, uint8_t* to) {
         if (units.left > 0) {
-            start_copy<ChunkShape<Block>>(shared_address(to), from, args.stride, 8 * args.stride,
-                                          {args.n - output, args.n - output - 8}, bytes_left(args));
+            start_copy<Shape>(shared_address(to), from, args.stride, 8 * args.stride,
+                              {args.n - output, args.n - output - 8}, bytes_left(args));
             from += Shape::kBytes;
             ++units.chunk, --units.left;
             if (--in_tile == 0) {

@@ -24,28 +24,12 @@ struct Quad {
     }
 };
 
-// ScalarLane's functions for values j to j + 3; j is a multiple of 4, and the address one of
-// `Align`.
-template <int Align>
-struct QuadLane {
-    static __device__ Quad bytes(const uint8_t* from) {
-        if constexpr (Align == 4) {
-            return {*reinterpret_cast<const uint32_t*>(from)};
-        } else if constexpr (Align == 2) {
-            const auto* halves = reinterpret_cast<const uint16_t*>(from);
-            return {__byte_perm(halves[0], halves[1], 0x5410)};
-        } else {
-            return {__byte_perm(from[0] | from[1] << 8, from[2] | from[3] << 8, 0x5410)};
-        }
-    }
-    static __device__ Quad signed_bytes(const uint8_t* from) { return bytes(from); }
+// Those of ScalarLane's functions for four values that bytes() of Lane reads.
+template <class Lane>
+struct FourValues {
+    static __device__ Quad signed_bytes(const uint8_t* from) { return Lane::bytes(from); }
     static __device__ Quad four_bits(const uint8_t* from, int g, int j) {
-        return bytes(from + j) >> g * 4 & 15;
-    }
-    static __device__ Quad fifth_bit(const uint8_t* from, int g, int j) {
-        const uint32_t bits = (from[g * 2 + j / 8] >> j % 8) & 15;
-        // Four copies, 7 bits apart: bit i of the four is the lowest bit of byte i.
-        return Quad{bits * 0x00204081u} << 4 & 16;
+        return Lane::bytes(from + j) >> g * 4 & 15;
     }
     template <class Table>
     static __device__ Quad lookup(Quad i) {
@@ -59,6 +43,27 @@ struct QuadLane {
         uint32_t in_upper;  // 0 or 255 for each: copies of its fourth bit
         asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(in_upper) : "r"(i.word << 4));
         return {(lower & ~in_upper) | (upper & in_upper)};
+    }
+};
+
+// ScalarLane's functions for values j to j + 3; j is a multiple of 4, and the address one of
+// `Align`.
+template <int Align>
+struct QuadLane : FourValues<QuadLane<Align>> {
+    static __device__ Quad bytes(const uint8_t* from) {
+        if constexpr (Align == 4) {
+            return {*reinterpret_cast<const uint32_t*>(from)};
+        } else if constexpr (Align == 2) {
+            const auto* halves = reinterpret_cast<const uint16_t*>(from);
+            return {__byte_perm(halves[0], halves[1], 0x5410)};
+        } else {
+            return {__byte_perm(from[0] | from[1] << 8, from[2] | from[3] << 8, 0x5410)};
+        }
+    }
+    static __device__ Quad fifth_bit(const uint8_t* from, int g, int j) {
+        const uint32_t bits = (from[g * 2 + j / 8] >> j % 8) & 15;
+        // Four copies, 7 bits apart: bit i of the four is the lowest bit of byte i.
+        return Quad{bits * 0x00204081u} << 4 & 16;
     }
 };
 
