@@ -97,7 +97,8 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
     if (many) return gemm(ctx, y, x, w, then, norm);
     if (in_tiles) {
-        require(!append, "internal error: tiles of quantised weights append nothing");
+        require(!append && (by_wgmma || !gated),
+                "internal error: these tiles of quantised weights do not fuse that");
         return by_wgmma ? tiled_quantized_wgmma(ctx, y, x, w, then, with)
                         : tiled_quantized(ctx, y, x, w, then);
     }
