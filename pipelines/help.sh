@@ -9,6 +9,9 @@ say() {
 die() { say "$@"; exit 1; }
 wrong() { say "$*; try $script --help"; exit 2; }
 
+# counted N NOUN: "1 shard", "2 shards".
+counted() { echo "$1 $2$([ "$1" = 1 ] || echo s)"; }
+
 # make_folder FOLDER: with those above it; says why it cannot.
 make_folder() {
     local why

@@ -129,7 +129,7 @@ say_cost() {
     fi
     say "$(awk -v todo=${#todo[@]} -v planned="$planned" -v recordings="$todo_recordings" -v hours="$todo_hours" \
         -v speed="$speed" -v price="$price" -v machines="$1" -v known="$known" 'BEGIN {
-            printf "%d of %d shards to do: %d recordings", todo, planned, recordings
+            printf "%d of %d shards to do: %d recording%s", todo, planned, recordings, recordings == 1 ? "" : "s"
             if (hours == "-") { printf ", hours not known"; exit }
             printf ", %.4g h of audio", hours
             if (speed == "" || todo == 0) { if (todo) printf "; --speed X tells the time it takes"; exit }

@@ -109,11 +109,11 @@ TEST(Cut, SaysWhichSizeIsNotKnown) {
     expect_contains(error_of([&] {
                         cut(entries, known, {SizeUnit::hours, 1});
                     }),
-                    "1 recordings state no duration");
+                    "1 recording without a duration");
     expect_contains(error_of([&] {
                         cut(entries, known, {SizeUnit::bytes, 1});
                     }),
-                    "1 recordings are not files here");
+                    "1 recording without a file here");
     EXPECT_EQ(default_size(known).unit, SizeUnit::recordings);
     EXPECT_EQ(parse_size("1.5GB").amount, 1.5e9);
     for (const char* wrong : {"", "h", "0", "-1h", "1x", "1 h", "infh", "nan"})

@@ -108,7 +108,7 @@ TEST_F(Results, HaveTheIdAndTheSourceOfThePlan) {
 TEST_F(Results, AreNotWrittenWithoutARecording) {
     fs::remove(root() / "1/out/000002.jsonl");
     expect_contains(error_of([&] { collect(1); }),
-                    "1 recordings have neither a transcript nor an error, the first is silence");
+                    "1 recording with neither a transcript nor an error, the first is silence");
     EXPECT_TRUE(fs::is_empty(results()));
     write_text(root() / "1/unfetched.tsv", "/y/in/000002\tcannot fetch: 404\n");
     collect(1);

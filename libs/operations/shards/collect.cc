@@ -88,8 +88,8 @@ void collect_shard(const fs::path& plan_folder, const PlannedShard& shard, const
             if (first.empty()) first = entry.id;
         }
     }
-    require(missing == 0, "shard ", shard.name, ": ", missing,
-            " recordings have neither a transcript nor an error, the first is ", first);
+    require(missing == 0, "shard ", shard.name, ": ", counted(missing, "recording"),
+            " with neither a transcript nor an error, the first is ", first);
     out.commit();
     const nlohmann::ordered_json done = {
         {"shard", shard.name},

@@ -128,11 +128,11 @@ ShardSize default_size(const SizesKnown& known) {
 std::vector<size_t> cut(const std::vector<ManifestEntry>& entries, const SizesKnown& known,
                         const ShardSize& size) {
     require(size.unit != SizeUnit::hours || known.without_duration == 0,
-            "--shard-size: ", known.without_duration,
-            " recordings state no duration; give a size in MB or a number of recordings");
+            "--shard-size: ", counted(known.without_duration, "recording"),
+            " without a duration; give a size in MB or a number of recordings");
     require(size.unit != SizeUnit::bytes || known.without_bytes == 0,
-            "--shard-size: ", known.without_bytes,
-            " recordings are not files here; give a size in hours or a number of recordings");
+            "--shard-size: ", counted(known.without_bytes, "recording"),
+            " without a file here; give a size in hours or a number of recordings");
     double all = 0;
     for (size_t i = 0; i < entries.size(); ++i)
         all += weight_of(entries[i], known.bytes[i], size.unit);
@@ -215,6 +215,10 @@ std::string hours_text(const std::optional<double>& hours) {
     char text[32];
     std::snprintf(text, sizeof text, "%.6f", *hours);
     return text;
+}
+
+std::string counted(int64_t n, const std::string& noun) {
+    return concat(n, " ", noun, n == 1 ? "" : "s");
 }
 
 }  // namespace hark::shards

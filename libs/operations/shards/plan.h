@@ -66,4 +66,7 @@ std::optional<double> hours_of(const std::vector<PlannedShard>& plan);
 // A number of hours with six decimals, or "-".
 std::string hours_text(const std::optional<double>& hours);
 
+// "1 shard", "2 shards".
+std::string counted(int64_t n, const std::string& noun);
+
 }  // namespace hark::shards

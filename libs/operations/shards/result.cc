@@ -19,7 +19,7 @@ constexpr double kHoursTolerance = 0.01;  // of the plan's
 ShardDone checked(const fs::path& plan_folder, const PlannedShard& shard, const fs::path& results) {
     const fs::path path = results / (shard.name + ".done");
     require(fs::exists(path), "shard ", shard.name, ": is missing: no ", path.string(), " (",
-            shard.recordings, " recordings",
+            counted(shard.recordings, "recording"),
             shard.hours ? ", " + hours_text(shard.hours) + " h" : "", ")");
     const ShardDone done = read_done(path);
     require(done.shard_sha256 == shard.sha256, path.string(),

@@ -34,7 +34,8 @@ void run_merge(const MergeOptions& options, Console& console) {
                   [&](std::string_view text) { out.write(text); });
     out.flush();
     if (sums.failed > 0)
-        console.warning(concat(sums.failed, " recordings failed; hark-shard check counts them"));
+        console.warning(
+            concat(counted(sums.failed, "recording"), " failed; hark-shard check counts them"));
 }
 
 }  // namespace

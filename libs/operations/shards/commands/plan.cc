@@ -37,12 +37,13 @@ struct PlanOptions {
 
 void say_size(const SizesKnown& known, const ShardSize& size, Console& console) {
     if (size.unit == SizeUnit::bytes)
-        console.warning(concat(known.without_duration,
-                               " recordings state no duration: shards are of the same file size"));
+        console.warning(concat(counted(known.without_duration, "recording"),
+                               " without a duration: shards are of the same file size"));
     if (size.unit == SizeUnit::recordings)
-        console.warning(concat(known.without_duration, " recordings state no duration and ",
-                               known.without_bytes, " are not whole files here: shards are of the ",
-                               "same number of recordings"));
+        console.warning(concat(counted(known.without_duration, "recording"),
+                               " without a duration and ", known.without_bytes,
+                               " without a whole file here: shards are of the same number of "
+                               "recordings"));
 }
 
 void run_plan(const PlanOptions& options, Console& console) {
@@ -62,7 +63,8 @@ void run_plan(const PlanOptions& options, Console& console) {
     const std::vector<PlannedShard> plan =
         write_plan(options.output, entries, known, cut(entries, known, size));
     const std::optional<double> hours = hours_of(plan);
-    console.table_line(concat(plan.size(), " shards, ", entries.size(), " recordings, ",
+    console.table_line(concat(counted(std::ssize(plan), "shard"), ", ",
+                              counted(std::ssize(entries), "recording"), ", ",
                               hours ? hours_text(hours) + " h" : "hours not known"));
 }
 
