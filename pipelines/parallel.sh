@@ -5,7 +5,8 @@
 # Each machine runs hark worker, which does a shard. hark and both folders are at
 # the same paths on all machines. A shard that fails is tried on another machine.
 # The same command continues after any end. What follows -- are options of hark
-# batch. The exit status is that of hark-shard check, whose table is on stdout.
+# batch. stdout has the table of hark-shard check. The exit status is 1 if a
+# shard is missing or wrong, or if a recording failed.
 #
 # Options:
 #       --shards DIR         the folder that hark-shard plan has written
@@ -99,10 +100,11 @@ run_workers() {
     trap 'stop 129' HUP
     trap 'stop 130' INT
     trap 'stop 143' TERM
+    # A shard with a result is done, also if some of its recordings failed, which is a worker's status 1.
     # Without SHELL, GNU parallel guesses a shell from the processes that started it.
     PARALLEL_SHELL="$BASH" parallel --will-cite --joblog "$log" --resume-failed --retries "$retries" \
         --jobs "$slots" --line-buffer \
-        "${logins[@]}" "$worker --only {} -- $(quoted "${job_options[@]}")" \
+        "${logins[@]}" "$worker --only {} -- $(quoted "${job_options[@]}") || [ -e $(quoted "$output")/{}.done ]" \
         :::: <(printf '%s\n' "${names[@]}") < /dev/null &
     running=$!
     wait "$running" || say "some shards failed; $log has their exit statuses"
@@ -118,4 +120,7 @@ count_machines
 say_cost "$machines"
 [ -z "$dry_run" ] || exit 0
 [ ${#todo[@]} -eq 0 ] || run_workers
-hark-shard check "$shards" "$output"
+hark-shard check "$shards" "$output" | awk -F '\t' '
+    { print }
+    $1 == "failed" { failed = $3 }
+    END { exit failed > 0 }'

@@ -6,7 +6,8 @@
 # REMOTE:PATH by rclone), runs hark batch, and publishes NAME.jsonl and last
 # NAME.done in --output-dir, until no shard is left. Workers share both folders.
 # After a kill the same command continues. What follows -- are options of hark
-# batch.
+# batch. The exit status is 1 if a recording of its shards failed, 75 if some
+# cannot be fetched now.
 #
 # Options:
 #       --shards DIR       the folder that hark-shard plan has written
@@ -36,7 +37,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 help_if_asked "$@"
 
 readonly most_tries=3 # of a shard whose recordings cannot be fetched
-until_done="" claim="" child="" beating="" mine=0
+until_done="" claim="" child="" beating="" mine=0 failed=0
 declare -A tries=()
 
 take_own_option() { until_done=yes; }
@@ -164,8 +165,18 @@ do_shard() {
     [ "$claim" -ef "$own" ] || { say "shard $1: another worker has taken it" && return 0; }
     hark-shard collect "$shards" "$1" "$work" "$output" \
         --seconds "$(awk "BEGIN { print $EPOCHREALTIME - $began }")" || exit 1
+    name_failed "$1"
     rm -rf "$work" "$fetched"
     mine=$((mine + 1))
+}
+
+# name_failed NAME: says which recordings of the shard failed; hark batch has other names for them.
+name_failed() {
+    local error
+    while IFS= read -r error; do
+        failed=$((failed + 1))
+        say "shard $1: $error"
+    done < <(jq -r 'select(has("error")) | "\(.id): \(.error)"' "$output/$1.jsonl")
 }
 
 # work_on_shards: until none is left for this worker. Returns 75 if some cannot be fetched now.
@@ -214,5 +225,7 @@ describe_job
 work_on_shards
 status=$?
 list_shards
-say "$mine shards done by this worker, ${#todo[@]} of $planned left"
+say "$(counted "$mine" shard) done by this worker, ${#todo[@]} of $planned left"
+[ "$failed" -eq 0 ] || say "$(counted "$failed" recording) failed"
+[ "$status" -ne 0 ] || [ "$failed" -eq 0 ] || status=1
 exit "$status"

@@ -71,9 +71,11 @@ TEST_F(Worker, TranscribesEveryShardOnce) {
     write_text(path() / "in/3.mp3", "this is no sound");
     plan("in", "2");
     const ProcessResult done = shell("worker -o out");
-    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_EQ(done.exit_code, 1) << done.err;
     expect_contains(done.err, "2 of 2 shards to do: 3 recordings, hours not known");
+    expect_contains(done.err, "hark worker: shard 00002: 3.mp3: this is no audio");
     expect_contains(done.err, "2 shards done by this worker, 0 of 2 left");
+    expect_contains(done.err, "hark worker: 1 recording failed");
     const std::string all = shell("hark-shard merge shards out").out;
     expect_contains(all, R"({"id":"1.wav","source":")" + (path() / "in/1.wav").string());
     expect_contains(all, "small house by the sea.");
@@ -87,7 +89,9 @@ TEST_F(Worker, TranscribesEveryShardOnce) {
     // Nothing is left of the work, and nothing is done again.
     EXPECT_TRUE(fs::is_empty(path() / "out/.claims"));
     EXPECT_TRUE(fs::is_empty(path() / "out/.work"));
-    expect_contains(shell("worker -o out").err, "0 of 2 shards to do");
+    const ProcessResult nothing = shell("worker -o out");
+    EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
+    expect_contains(nothing.err, "0 of 2 shards to do");
 }
 
 TEST_F(Worker, SaysWhatItCostsAndRunsNothing) {
@@ -97,7 +101,7 @@ TEST_F(Worker, SaysWhatItCostsAndRunsNothing) {
     const ProcessResult dry = shell("worker -o out --dry-run --speed 10 --price 5");
     EXPECT_EQ(dry.exit_code, 0);
     expect_contains(dry.err,
-                    "1 of 1 shards to do: 1 recordings, 2 h of audio; 0.2 machine hours at 10 x "
+                    "1 of 1 shards to do: 1 recording, 2 h of audio; 0.2 machine hours at 10 x "
                     "real time (--speed), $1.00");
     EXPECT_FALSE(fs::exists(path() / "out"));
     for (const char* wrong : {"-o out --price 0", "-o out --stale x", "-o out in", "--dry-run"})
@@ -141,7 +145,8 @@ TEST_F(Worker, FetchesUrlsPartsAndRemotes) {
          "PATH=\"${PATH#*:}\" exec curl \"$@\"\n");
     plan("list.jsonl", "5");
     const ProcessResult done = shell("worker -o out");
-    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_EQ(done.exit_code, 1) << done.err;
+    expect_contains(done.err, "missing: no such file\nhark worker: 1 shard done");
     const std::string lines = text("out/00001.jsonl");
     for (const char* id : {"url", "rclone"}) {
         const size_t at = lines.find(std::string("{\"id\":\"") + id);
@@ -189,7 +194,7 @@ TEST_F(Worker, ReadsRecordingsInTars) {
         shell("hark-shard plan x.tar --input-format webdataset -o shards --shard-size 5").exit_code,
         0);
     fs::resize_file(path() / "x.tar", 2000);
-    EXPECT_EQ(shell("worker -o short").exit_code, 0);
+    EXPECT_EQ(shell("worker -o short").exit_code, 1);
     expect_contains(text("short/00001.jsonl"), R"("error":"cannot read one.wav of this tar"})");
 }
 
@@ -208,7 +213,7 @@ TEST_F(Worker, LeavesAShardThatCannotBeFetchedNow) {
     const ProcessResult first = shell("worker -o out");
     EXPECT_EQ(first.exit_code, 75) << first.err;
     expect_contains(first.err, "away/3.wav: its folder is not there");
-    expect_contains(first.err, "1 shards done by this worker, 2 of 3 left");
+    expect_contains(first.err, "1 shard done by this worker, 2 of 3 left");
     const ProcessResult second =
         shell("touch back; mkdir away; cp in/1.wav away/3.wav; worker -o out");
     EXPECT_EQ(second.exit_code, 0) << second.err;
@@ -286,6 +291,23 @@ TEST_F(Worker, ParallelTriesOtherMachines) {
     expect_contains(again.err, "1 of 3 shards to do");
     EXPECT_EQ(shell("rm out/00002.done; PARALLEL_SSH=ssh " + command + " --beam-size 2").exit_code,
               1);
+}
+
+// Its shard is done, and no other machine tries it.
+TEST_F(Worker, ParallelEndsWithOneIfARecordingFailed) {
+    if (!has_command("parallel")) GTEST_SKIP() << "GNU parallel is not installed";
+    copy("sea.wav", "1.wav");
+    write_text(path() / "in/2.mp3", "this is no sound");
+    plan("in", "1");
+    const ProcessResult done =
+        shell("\"$pipelines/parallel.sh\" --shards shards -o out -- --model demo -t 1");
+    EXPECT_EQ(done.exit_code, 1) << done.err;
+    expect_contains(done.out, "transcribed\t2\t1\t");
+    expect_contains(done.out, "failed\t-\t1\t");
+    const std::regex begun("1 of 1 shards to do");
+    EXPECT_EQ(std::distance(std::sregex_iterator(done.err.begin(), done.err.end(), begun), {}), 2)
+        << done.err;
+    EXPECT_EQ(done.err.find("some shards failed"), std::string::npos) << done.err;
 }
 
 // The script, GNU parallel and the workers, all at once.
