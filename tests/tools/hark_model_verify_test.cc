@@ -172,8 +172,37 @@ TEST_F(HarkModel, InfoOfSeveralModelsAndOfAll) {
     const ProcessResult all = hark_model("info");
     EXPECT_EQ(all.exit_code, 0) << all.err;
     EXPECT_EQ(all.out.size(), both.out.size()) << all.out;  // in another order
-    expect_fails_without_output(hark_model("verify demo"), 1,
+}
+
+TEST_F(HarkModel, VerifyOfSeveralModels) {
+    const ProcessResult both = hark_model("verify demo");
+    EXPECT_EQ(both.exit_code, 0) << both.err;
+    EXPECT_EQ(std::count(both.out.begin(), both.out.end(), '\n'), 2) << both.out;
+    expect_contains(both.out, "/whisper-demo: ");
+    expect_contains(both.out, "/gpt-demo: ");
+    // A file can be made of one of them.
+    expect_fails_without_output(hark_model("convert demo '" + (home_.path() / "x").string() + "'"),
+                                1,
                                 "'demo' is the name of two models; give whisper-demo or gpt-demo");
+    // A broken model does not hide the other.
+    fs::create_directories(models());
+    fs::copy(kDemo, models() / "whisper-pair");
+    fs::resize_file(models() / "whisper-pair/model.safetensors", 1000);
+    fs::copy(kDemo.parent_path() / "gpt-demo", models() / "gpt-pair");
+    const ProcessResult broken = hark_model("verify pair");
+    EXPECT_EQ(broken.exit_code, 1);
+    expect_contains(broken.err, "/whisper-pair");
+    expect_contains(broken.out, "/gpt-pair: ");
+    // Recordings are for the Whisper model.
+    const std::string sea = (samples_dir() / "sea.wav").string();
+    write_text(home_.path() / "texts", R"({"source":")" + sea +
+                                           R"(","text":"small house"})"
+                                           "\n");
+    const ProcessResult spoken = hark_model("verify demo --at-most 1000 --reference '" +
+                                            (home_.path() / "texts").string() + "' '" + sea + "'");
+    EXPECT_EQ(spoken.exit_code, 0) << spoken.err;
+    EXPECT_EQ(spoken.out.find("/gpt-demo"), std::string::npos) << spoken.out;
+    expect_contains(spoken.out, "sea.wav");
 }
 
 TEST_F(HarkModel, EachCommandHasItsHelp) {

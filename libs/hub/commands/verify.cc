@@ -4,7 +4,9 @@
 #include <iostream>
 #include <optional>
 
+#include "core/models/models.h"
 #include "hub/commands/commands.h"
+#include "hub/model_handle.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::models {
@@ -76,10 +78,15 @@ void verify_transcripts(const VerifyOptions& options, const std::vector<Transcri
         console.error(concat(check.rate, "; at most ", at_most, "% is allowed"));
 }
 
-void run_verify(const VerifyOptions& options, Console& console) {
-    options.check();
+// All that the name means; only a Whisper model takes recordings.
+std::vector<fs::path> models_of(const VerifyOptions& options) {
+    const std::vector<fs::path> found = find_models(options.names[0]);
+    if (found.size() == 1 || options.recordings().empty()) return found;
+    return {find_model(options.names[0], "whisper")};
+}
+
+void verify_model(const VerifyOptions& options, const fs::path& path, Console& console) {
     const std::vector<std::string> recordings = options.recordings();
-    const fs::path path = find_any_model(options.names[0]);
     const ModelHandle model = open_any_model(path);
     require(recordings.empty() || model.whisper, path.string(),
             ": a GPT model cannot transcribe recordings");
@@ -94,6 +101,17 @@ void run_verify(const VerifyOptions& options, Console& console) {
     verify_transcripts(options, references, transcripts, console);
 }
 
+void run_verify(const VerifyOptions& options, Console& console) {
+    options.check();
+    for (const fs::path& path : models_of(options)) {
+        try {
+            verify_model(options, path, console);
+        } catch (const Error& why) {
+            console.error(why.what());
+        }
+    }
+}
+
 }  // namespace
 
 int verify_command(int argc, char** argv) {
@@ -102,8 +120,9 @@ int verify_command(int argc, char** argv) {
         .summary = "Reads every tensor of a model; with recordings, compares transcripts too.",
         .description =
             "A tensor that is missing, of another shape or not finite is named, and what a\n"
-            "folder's tokenizer lacks. With --reference the recordings are transcribed; the\n"
-            "first different word of each and the word error rate are printed.",
+            "folder's tokenizer lacks. A name that a Whisper and a GPT model have means both.\n"
+            "With --reference the recordings are transcribed by the Whisper model; the first\n"
+            "different word of each and the word error rate are printed.",
         .examples =
             "# reads all tensors\n"
             "hark model verify small\n"
