@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 
 readonly boot_seconds=2400 unhealthy_seconds=480 # how long an instance may boot, may be unhealthy
-readonly ssh_tries=30 gate_tries=4               # ten and thirty seconds apart
+readonly ssh_tries=30 gate_tries=4 model_tries=3 # ten, thirty and thirty seconds apart
 data_there=""                                    # XDG_DATA_HOME=... there, of --filesystem
 
 # use_ssh_key: sets `ssh_key` to the name that Lambda has for this user's key for instances, which is
@@ -268,11 +268,11 @@ send_files() {
         patiently copy_files -L "${job_files[i]}" "hark:hark/files/${job_files[i + 1]}" || return 3
     done
     for name in "${job_models[@]}"; do
-        for i in 1 2 3; do
+        for ((i = 1; i <= model_tries; i++)); do
+            [ "$i" -eq 1 ] || pause 30
             said="$(patiently there "hark model info $(quoted "$name") > /dev/null 2>&1 ||
                 hark model get $(quoted "$name")" < /dev/null 2>&1)" && continue 2
             status=$?
-            pause 30
         done
         [ "$status" -ne 255 ] || { say "$1: ssh does not answer: ${said##*$'\n'}" && return 3; }
         die "$1: no model '$name' there: ${said##*$'\n'}"

@@ -42,6 +42,21 @@ TEST(Scripts, AnswerTheFlagsThatAllToolsAnswer) {
     EXPECT_EQ(script("transcribe.sh", "talk.wav --version").out, "hark transcribe" + version);
 }
 
+// There is no pause after the last try.
+TEST(Scripts, AModelOfARentedMachineIsTriedThreeTimes) {
+    const ProcessResult tried =
+        run_shell("cd '" + (source_dir() / "pipelines").string() +
+                  "' && script=x && . ./help.sh && . ./flags.sh && . cloud/machine.sh\n"
+                  "there() { [ \"$1\" = 'mkdir -p ../files' ] || { echo try >> /dev/fd/3; echo "
+                  "why; return 1; }; }\n"
+                  "pause() { echo \"pause $1\" >> /dev/fd/3; }\n"
+                  "job_files=() job_models=(small)\n"
+                  "send_files id 3>&1");
+    EXPECT_EQ(tried.exit_code, 1);
+    EXPECT_EQ(tried.out, "try\npause 30\ntry\npause 30\ntry\n");
+    expect_contains(tried.err, "id: no model 'small' there: why");
+}
+
 TEST(Scripts, TakeTheToolsOnThePathBeforeThoseOfTheBuild) {
     Folder folder;
     write_text(
