@@ -30,7 +30,8 @@ cat <<'END'
 Every option of every tool, made from the tools themselves by `docs/cli.sh`; a test compares. A meaning without a
 tool's name is that of all tools that have the option. If the table names tools before a meaning, that meaning is
 theirs alone: the values differ (`--format`), what is counted (`--batch-size`) or what it applies to (`--dtype`).
-`TOOL --help` shows the most important options, `TOOL --help-all` and `man TOOL` all.
+`TOOL --help` shows the most important options, `TOOL --help-all` and `man TOOL` all. Help texts of tools and commands
+have 79 columns at most, and are the same on a narrower terminal.
 
 The command line comes first, then `--config FILE`, then the environment (`HARK_` and the option in capitals, such as
 `HARK_DEVICE`), then `~/.config/hark/config`. An empty variable stands for the option's default, whatever the

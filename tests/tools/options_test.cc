@@ -68,6 +68,12 @@ TEST(Options, HelpFitsOneScreen) {
     }
 }
 
+// Neither tools nor scripts set their help in lines of the terminal's width.
+TEST(Options, HelpIsTheSameOnANarrowTerminal) {
+    for (const std::string tool : {"mel", "hark", "hark transcribe", "hark plot run"})
+        EXPECT_EQ(run_shell("COLUMNS=40 " + tool + " --help").out, run_shell(tool + " --help").out);
+}
+
 // The version is the build's, so that a tool of another installation is not taken for this one's.
 TEST(Options, VersionHasCommitDevicesAndTypes) {
     int with_types = 0;
