@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "core/files/reader_queue.h"
 #include "whisper/transcribe/mel_recording.h"
-#include "whisper/transcribe/reader_queue.h"
 
 namespace hark::whisper {
 

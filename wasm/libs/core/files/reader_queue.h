@@ -10,7 +10,7 @@
 
 #include "core/files/io.h"
 
-namespace hark::whisper {
+namespace hark {
 
 template <class Item>
 class ReaderQueue {
@@ -62,4 +62,4 @@ class ReaderQueue {
     std::exception_ptr failure_;
 };
 
-}  // namespace hark::whisper
+}  // namespace hark

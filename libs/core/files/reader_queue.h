@@ -14,7 +14,7 @@
 
 #include "core/files/io.h"
 
-namespace hark::whisper {
+namespace hark {
 
 template <class Item>
 class ReaderQueue {
@@ -133,4 +133,4 @@ class ReaderQueue {
     std::thread thread_;
 };
 
-}  // namespace hark::whisper
+}  // namespace hark
