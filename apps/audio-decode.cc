@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "audio/decoder.h"
 #include "audio/read_ahead.h"
 #include "core/files/files.h"
+#include "core/machine/available_memory.h"
+#include "core/machine/cgroup.h"
 #include "core/machine/cores.h"
 #include "core/sandbox/sandbox.h"
 
@@ -23,7 +26,7 @@ struct Options {
     ReadOptions read;
     ChunkOptions chunk;
     SandboxOptions sandbox;
-    int64_t jobs = std::clamp<int64_t>(available_cores(), 1, 8);
+    int64_t jobs = std::clamp<int64_t>(available_cores(), 1, 32);
 
     void flags(Flags& flags) {
         flags.positional("FILE...", files, "audio or video files; - is standard input");
@@ -62,12 +65,20 @@ void enter_sandbox(const Options& options, Console& console) {
     options.sandbox.enter(named, console);
 }
 
+// Samples that wait in memory if one file after the other is long: 4 GB, or less of a small
+// machine.
+int64_t most_ahead() {
+    const int64_t memory = std::min(available_memory(), cgroup_memory().value_or(INT64_MAX));
+    return std::min(int64_t{4} << 30, memory / 8) / static_cast<int64_t>(sizeof(float));
+}
+
 void run(const Options& options, Console& console) {
     options.check();
+    const int64_t ahead = most_ahead();  // the sandbox hides the machine's files
     enter_sandbox(options, console);
     ByteWriter out(STDOUT_FILENO, "stdout");
     ReadAhead input(options.files, options.read, options.chunk.length(kSampleRate),
-                    static_cast<int>(options.jobs));
+                    static_cast<int>(options.jobs), ahead);
     while (std::optional<Chunk> chunk = input.next()) {
         // All channels of a file break together: it is named once.
         if (chunk->channel == "0") {

@@ -29,6 +29,8 @@ struct ReadAhead::Shared {
     std::vector<Queue> queues;
     size_t begun = 0;
     size_t working = 0;  // threads
+    int64_t most_ahead = 0, ahead = 0;  // samples in all queues
+    bool is_awaited = false;            // next() waits
     bool stopped = false;
 
     void work();
@@ -37,13 +39,14 @@ struct ReadAhead::Shared {
 };
 
 ReadAhead::ReadAhead(std::vector<std::string> paths, const ReadOptions& options,
-                     int64_t chunk_samples, int jobs)
+                     int64_t chunk_samples, int jobs, int64_t most_ahead)
     : shared_(std::make_shared<Shared>()) {
     shared_->queues.resize(paths.size());
     jobs = std::min(jobs, static_cast<int>(paths.size()));
     shared_->paths = std::move(paths);
     shared_->options = options;
     shared_->chunk_samples = chunk_samples;
+    shared_->most_ahead = most_ahead;
     shared_->working = static_cast<size_t>(jobs);
     for (int i = 0; i < jobs; ++i) threads_.emplace_back([shared = shared_] { shared->work(); });
 }
@@ -91,8 +94,11 @@ void ReadAhead::Shared::decode_inputs() {
 // Returns false if the reader has stopped.
 bool ReadAhead::Shared::put(Queue& queue, Chunk chunk) {
     std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return stopped || queue.samples < kAheadSamples; });
+    changed.wait(lock, [&] {
+        return stopped || queue.samples < kAheadSamples || (is_awaited && ahead < most_ahead);
+    });
     queue.samples += chunk.length();
+    ahead += chunk.length();
     queue.chunks.push_back(std::move(chunk));
     changed.notify_all();
     return !stopped;
@@ -103,11 +109,18 @@ std::optional<Chunk> ReadAhead::next() {
     std::unique_lock lock(s.mutex);
     for (; current_ < s.queues.size(); ++current_) {
         Shared::Queue& queue = s.queues[current_];
-        s.changed.wait(lock, [&] { return queue.ended || !queue.chunks.empty(); });
+        const auto has_come = [&] { return queue.ended || !queue.chunks.empty(); };
+        if (!has_come()) {
+            s.is_awaited = true;
+            s.changed.notify_all();
+            s.changed.wait(lock, has_come);
+            s.is_awaited = false;
+        }
         if (queue.chunks.empty()) continue;
         Chunk chunk = std::move(queue.chunks.front());
         queue.chunks.pop_front();
         queue.samples -= chunk.length();
+        s.ahead -= chunk.length();
         s.changed.notify_all();
         return chunk;
     }

@@ -14,10 +14,11 @@ namespace hark {
 class ReadAhead {
   public:
     // Starts `jobs` threads. Each takes the next input that no other has begun, and waits if it
-    // holds a few chunks that are not read yet, so memory is bounded by the jobs. The recordings'
-    // ids are the inputs' numbers, from 1.
+    // holds two minutes that are not read yet. While next() waits for its input, the others may
+    // hold more, `most_ahead` samples in all: a stage that is faster than one thread gets the work
+    // of several even if all inputs are long. The recordings' ids are the inputs' numbers, from 1.
     ReadAhead(std::vector<std::string> paths, const ReadOptions& options, int64_t chunk_samples,
-              int jobs);
+              int jobs, int64_t most_ahead);
     // Ends each thread at its next chunk. A thread that waits for a silent pipe cannot be ended: it
     // is abandoned after two seconds.
     ~ReadAhead();
