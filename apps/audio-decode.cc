@@ -76,6 +76,7 @@ void run(const Options& options, Console& console) {
     options.check();
     const int64_t ahead = most_ahead();  // the sandbox hides the machine's files
     enter_sandbox(options, console);
+    widen_pipe(STDOUT_FILENO);
     ByteWriter out(STDOUT_FILENO, "stdout");
     ReadAhead input(options.files, options.read, options.chunk.length(kSampleRate),
                     static_cast<int>(options.jobs), ahead);

@@ -2,6 +2,8 @@
 //
 //   stdin -> audio chunks -> MelStream (CPU or GPU) -> mel chunks -> stdout
 //
+// A stream is read, computed and written on a thread each.
+//
 // A recording that broke in the stage before is passed on with its error, and the exit status stays
 // 0: that stage has named it, and the last one names it again. What breaks here is exit status 1.
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include "audio/mel_input.h"
 #include "core/machine/cores.h"
 #include "core/profile/run_counts.h"
+#include "formats/chunk_writer.h"
 #include "kernels/runtime/backend.h"
 
 namespace {
@@ -44,19 +47,22 @@ struct Options {
 
 void run(const Options& options, Console& console) {
     options.check();
+    widen_pipe(STDIN_FILENO);
+    widen_pipe(STDOUT_FILENO);
     ByteWriter out(STDOUT_FILENO, "stdout");
+    ChunkWriter writer(out);
     auto began = std::chrono::steady_clock::now();
     const MelStream::Emit emit = [&](Chunk chunk) {
         const auto now = std::chrono::steady_clock::now();
         console.stage("log_mel", describe(chunk.values()),
                       std::chrono::duration<double, std::milli>(now - began).count());
-        write_chunk(out, std::move(chunk));
-        out.flush();
+        writer.write(std::move(chunk));
         began = std::chrono::steady_clock::now();
     };
     Context ctx = options.compute.context(console);
     MelStream stream(options.mel, &ctx);
     options.input.read_all(stream, options.mel.chunk, ctx.on_cuda(), emit, console);
+    writer.finish();
     note_model("log-mel " + options.mel.mels, ctx.on_cuda() ? "cuda" : "cpu");
     add_memory("activations", static_cast<int64_t>(ctx.arena.peak()));
 }

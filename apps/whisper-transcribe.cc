@@ -1,6 +1,9 @@
 // whisper-transcribe: log-mel stream -> text, subtitles, tables, json, jsonl or a page, with
 // Whisper models.
+#include <unistd.h>
+
 #include "core/cli/cli.h"
+#include "core/files/io.h"
 #include "core/sandbox/privacy.h"
 #include "whisper/transcribe/transcribe_stdin.h"
 
@@ -32,6 +35,7 @@ void run(const whisper::RunOptions& given, Console& console) {
     options.check();
     if (options.output.is_private) keep_private();
     require_piped_stdin("a mel stream", "audio-decode talk.mp3 | mel | whisper-transcribe");
+    widen_pipe(STDIN_FILENO);
     whisper::transcribe_stdin(options, console);
 }
 

@@ -3,9 +3,12 @@
 #include "audio/raw.h"
 #include "core/error.h"
 #include "core/files/files.h"
+#include "core/files/reader_queue.h"
 
 namespace hark {
 namespace {
+
+constexpr size_t kMostChunksAhead = 64, kMostBytesAhead = size_t{8} << 20;
 
 // A tensor stream begins with the length of a JSON object, less than 4 GiB. One that was cut may
 // end after that length.
@@ -14,10 +17,21 @@ bool is_tensor_stream(std::string_view head) {
            (head.size() == 8 || head[8] == '{');
 }
 
+// Chunks are read and checked on a thread of their own, a few ahead.
 void read_stream(ByteReader& in, MelStream& stream, const MelStream::Emit& emit) {
-    RecordingReader reader(in, "audio", "mel reads what audio-decode writes");
+    ReaderQueue<Chunk> queue(
+        [&](const ReaderQueue<Chunk>::Put& put, const Interrupt& interrupt) {
+            in.interrupt_by(interrupt);
+            RecordingReader reader(in, "audio", "mel reads what audio-decode writes");
+            while (std::optional<Chunk> chunk = reader.next()) {
+                const size_t bytes = chunk->document.data->size();
+                if (!put(std::move(*chunk), bytes)) return;
+            }
+        },
+        kMostChunksAhead, kMostBytesAhead);
     try {
-        while (std::optional<Chunk> chunk = reader.next()) stream.push(*chunk, emit);
+        while (const std::optional<Chunk> chunk = queue.next(true)) stream.push(*chunk, emit);
+        queue.check();
     } catch (const Error& failure) {
         stream.abandon(failure.what(), emit);  // the next stage gets what was read, and the error
         throw;

@@ -1,5 +1,6 @@
 #include "core/files/io.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,14 @@ size_t read_fd(int fd, const std::string& name, void* to, size_t bytes) {
 }
 
 }  // namespace
+
+void widen_pipe(int fd) {
+#ifdef F_SETPIPE_SZ
+    ::fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+#else
+    static_cast<void>(fd);
+#endif
+}
 
 size_t ByteReader::read_file(void* to, size_t bytes) {
     if (interrupt_ && !interrupt_->wait_for(fd_)) return 0;

@@ -25,6 +25,10 @@ class Interrupt {
     int event_;
 };
 
+// Gives a pipe room for 1 MiB, so that its two ends rarely wait for one another. Another file, and
+// a pipe of a user who has used up what the system allows, stay as they are.
+void widen_pipe(int fd);
+
 // Reads a file descriptor that may be a pipe. Throws Error where the system call fails.
 class ByteReader {
   public:
@@ -33,6 +37,8 @@ class ByteReader {
         : fd_(fd), name_(std::move(name)), interrupt_(interrupt) {}
     virtual ~ByteReader() = default;
 
+    // From here on `interrupt`, which must outlive it, ends the reading.
+    void interrupt_by(const Interrupt& interrupt) { interrupt_ = &interrupt; }
     // Fills up to `bytes`; fewer only at the end of the file.
     size_t read(void* to, size_t bytes);
     // The next bytes without taking them: up to `bytes`, fewer at the end of the file.
