@@ -19,6 +19,7 @@
 #include "kernels/runtime/parallel.h"
 #include "nn/finite_weights.h"
 #include "nn/stored_rows.h"
+#include "nn/weight_pieces.h"
 
 namespace hark {
 namespace {
@@ -89,35 +90,6 @@ int64_t common_length(const char* what, const std::vector<Tensor>& stored, int d
                 " to stack, found ", tensor);
     }
     return length;
-}
-
-// Bytes of weights that a thread checks and then copies: they are still in its core's cache.
-constexpr int64_t kPieceBytes = int64_t{1} << 20;
-
-// Calls use(worker, i) for i in [0, n), worker in [0, threads). Each thread takes the least i left.
-// After a call has thrown, no other begins; the error of the least i is rethrown. The number of
-// threads does not depend on n: OpenMP would start new ones for another number.
-template <class Use>
-void for_pieces(int threads, int64_t n, const Use& use) {
-    std::atomic<int64_t> next = 0;
-    std::mutex mutex;
-    int64_t failed = n;
-    std::exception_ptr why;
-    parallel_for(threads, std::clamp<int64_t>(n, 1, std::max(threads, 1)), [&](int64_t worker) {
-        for (int64_t i; (i = next++) < n;) {
-            try {
-                use(worker, i);
-            } catch (...) {
-                next = n;
-                const std::lock_guard<std::mutex> lock(mutex);
-                if (i < failed) {
-                    failed = i;
-                    why = std::current_exception();
-                }
-            }
-        }
-    });
-    if (why) std::rethrow_exception(why);
 }
 
 }  // namespace
@@ -223,14 +195,13 @@ Matrix WeightStore::as_stored(const std::vector<Part>& parts, int64_t size) {
         in_place ? stored : take(memory_, Tensor(nullptr, dtype, {rows_in(parts), size}));
     auto* to = static_cast<std::byte*>(values.data);
     const auto bytes = static_cast<int64_t>(row_bytes(dtype, size));
-    const std::vector<Rows> pieces =
-        pieces_of(parts, std::max(kPieceBytes / std::max(bytes, int64_t{1}), int64_t{1}));
-    for_pieces(threads_, std::ssize(pieces), [&](int64_t, int64_t i) {
-        const auto& [part, first, count, at] = pieces[static_cast<size_t>(i)];
-        const auto* from = static_cast<const std::byte*>(part.stored.data) + first * bytes;
-        check_finite(from, dtype, count * size);
-        if (!in_place) memory_.write(to + at * bytes, from, static_cast<size_t>(count * bytes));
-    });
+    const int64_t most = std::max(kPieceBytes / std::max(bytes, int64_t{1}), int64_t{1});
+    std::vector<Piece> pieces;
+    for (const auto& [part, first, count, at] : pieces_of(parts, most))
+        pieces.push_back({in_place ? nullptr : to + at * bytes,
+                          static_cast<const std::byte*>(part.stored.data) + first * bytes,
+                          static_cast<size_t>(count * bytes), dtype, count * size});
+    copy(pieces);
     if (in_place) {
         bytes_ += values.bytes();
         tensors_.push_back(values);
@@ -375,23 +346,6 @@ Tensor WeightStore::take(const MemorySource& memory, Tensor view) {
     tensors_.push_back(view);
     bytes_ += view.bytes();
     return view;
-}
-
-Tensor WeightStore::to_device(Tensor host) {
-    if (!host || memory_.device == Device::cpu) return host;
-    const Tensor device = take(memory_, host);
-    const auto* from = static_cast<const std::byte*>(host.data);
-    auto* to = static_cast<std::byte*>(device.data);
-    const auto bytes = static_cast<int64_t>(host.bytes());
-    for_pieces(threads_, (bytes + kPieceBytes - 1) / kPieceBytes, [&](int64_t, int64_t i) {
-        const int64_t begin = i * kPieceBytes;
-        memory_.write(to + begin, from + begin,
-                      static_cast<size_t>(std::min(kPieceBytes, bytes - begin)));
-    });
-    std::erase_if(blocks_, [&](const Block& block) { return block.get() == host.data; });
-    std::erase_if(tensors_, [&](const Tensor& tensor) { return tensor.data == host.data; });
-    bytes_ -= host.bytes();
-    return device;
 }
 
 }  // namespace hark

@@ -92,6 +92,14 @@ class WeightStore {
     // Whether matrix({stored}) would use the file's memory.
     bool stays_in_place(const Tensor& stored) const;
 
+    // From here on what a GPU gets waits for copy_waiting(), and so do the tensors that it is read
+    // from: all threads check and copy the pieces of many tensors at once. Short tensors one by one
+    // leave threads idle.
+    void gather() { gathers_ = memory_.device != Device::cpu; }
+    size_t waiting_bytes() const { return waiting_bytes_; }
+    // Throws Error for a value that is not finite.
+    void copy_waiting();
+
     size_t bytes() const { return bytes_; }  // total of all weights
 
     // Adds types, shapes and some values of all weights, which are on the context's device.
@@ -100,6 +108,16 @@ class WeightStore {
   private:
     struct Part;
     struct Rows;
+    // Bytes to check, if they are n values of a type, and to copy.
+    struct Piece {
+        std::byte* to;
+        const std::byte* from;
+        size_t bytes;
+        Dtype dtype;
+        int64_t n;
+    };
+    void copy(const std::vector<Piece>& pieces);
+    void drop_host(const void* data);
     static int64_t rows_in(const std::vector<Part>& parts);
     static std::vector<Rows> pieces_of(const std::vector<Part>& parts, int64_t most);
     void for_rows(const std::vector<Part>& parts, int64_t size,
@@ -121,6 +139,10 @@ class WeightStore {
     WeightPrecision precision_;
     int threads_ = 1;
     MappedWeights files_;
+    bool gathers_ = false;
+    std::vector<Piece> waiting_;
+    size_t waiting_bytes_ = 0;
+    std::vector<const void*> waiting_hosts_;  // blocks that are dropped once they are copied
 };
 
 }  // namespace hark

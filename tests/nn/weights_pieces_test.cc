@@ -8,6 +8,7 @@
 
 #include "core/half.h"
 #include "nn/weights.h"
+#include "support/error_of.h"
 #include "support/ops.h"
 
 namespace hark::test {
@@ -97,6 +98,37 @@ TEST(WeightsPieces, OfConvertedWeightsReachAGpuOnce) {
     for (size_t i = 0; i < stored.size(); ++i)
         ASSERT_EQ(found.values.as<float>()[i], to_float(stored[i])) << i;
     expect_written_once(found.values);
+}
+
+TEST(WeightsPieces, WaitUntilAllAreCopied) {
+    std::vector<f16_t> a = numbers(kRows * kSize), b = numbers(3 * kSize);
+    const float bias[] = {1, 2, 3};
+    WeightStore weights(WeightPrecision::as_stored, StandInMemory::source(), kThreads);
+    weights.gather();
+    const Matrix first = weights.matrix({matrix_of(a)}), second = weights.matrix({matrix_of(b)});
+    const Tensor third = weights.vector({Tensor(const_cast<float*>(bias), Dtype::f32, {3})});
+    EXPECT_TRUE(StandInMemory::writes.empty());
+    EXPECT_EQ(weights.waiting_bytes(), weights.bytes());
+    weights.copy_waiting();
+    EXPECT_EQ(weights.waiting_bytes(), 0u);
+    EXPECT_EQ(std::memcmp(first.values.data, a.data(), first.values.bytes()), 0);
+    EXPECT_EQ(std::memcmp(second.values.data, b.data(), second.values.bytes()), 0);
+    EXPECT_EQ(std::memcmp(third.data, bias, sizeof bias), 0);
+    EXPECT_EQ(std::ssize(StandInMemory::writes), 4 + 1 + 1);
+    StandInMemory::writes.clear();
+    weights.copy_waiting();
+    EXPECT_TRUE(StandInMemory::writes.empty());
+}
+
+TEST(WeightsPieces, ThatWaitAreChecked) {
+    std::vector<f16_t> good = numbers(kSize), bad = numbers(kSize);
+    bad[1] = to_f16(NAN);
+    WeightStore weights(WeightPrecision::as_stored, StandInMemory::source(), kThreads);
+    weights.gather();
+    weights.matrix({matrix_of(good)});
+    weights.matrix({matrix_of(bad)});
+    EXPECT_EQ(error_of([&] { weights.copy_waiting(); }),
+              "weights: found a value that is not a finite number");
 }
 
 TEST(WeightsPieces, ErrorOfAWriteReachesTheCaller) {
