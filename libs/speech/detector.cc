@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "kernels/runtime/parallel.h"
 
 namespace hark {
 namespace {
@@ -16,7 +17,6 @@ constexpr double kEdges[] = {80,   200,  320,  440,  560,  700,  850,  1000, 120
                              1900, 2200, 2550, 2950, 3400, 3900, 4500, 5200, 6000, 7000};
 constexpr size_t kBands = std::size(kEdges) - 1;
 
-constexpr int64_t kBlock = 200;      // frames per emission
 constexpr int64_t kReach = 200;      // frames before and after that a probability covers
 constexpr int64_t kSmooth = 1;       // frames on each side, of what is measured
 constexpr int64_t kFloorSmooth = 4;  // of the noise floor
@@ -205,12 +205,33 @@ Detector::Measures Detector::measure(int64_t begin, int64_t end) const {
     return measures;
 }
 
-std::vector<Region> speech_in_log_mel(std::span<const float> frames, int n_mels, int64_t samples,
-                                      const RegionOptions& options) {
+std::vector<float> Detector::probabilities_of(std::span<const float> recording, int n_mels,
+                                              int64_t begin, int64_t end) {
     Detector detector(n_mels);
+    detector.first_ = std::max(begin - kReach, int64_t{0});
+    detector.emitted_ = begin;
+    const int64_t last = std::min(end + kReach, std::ssize(recording) / n_mels);
     std::vector<float> probabilities;
-    detector.push(frames, probabilities);
-    detector.finish(probabilities);
+    detector.push(recording.subspan(static_cast<size_t>(detector.first_ * n_mels),
+                                    static_cast<size_t>((last - detector.first_) * n_mels)),
+                  probabilities);
+    while (detector.emitted_ < end)
+        detector.emit(std::min(detector.emitted_ + kBlock, end), probabilities);
+    return probabilities;
+}
+
+std::vector<Region> speech_in_log_mel(std::span<const float> frames, int n_mels, int64_t samples,
+                                      const RegionOptions& options, int threads) {
+    constexpr int64_t kPart = 20 * Detector::kBlock;  // frames that a thread takes at once
+    const int64_t n = std::ssize(frames) / n_mels, parts = (n + kPart - 1) / kPart;
+    std::vector<std::vector<float>> each(static_cast<size_t>(parts));
+    parallel_for(threads, parts, [&](int64_t i) {
+        each[static_cast<size_t>(i)] =
+            Detector::probabilities_of(frames, n_mels, i * kPart, std::min((i + 1) * kPart, n));
+    });
+    std::vector<float> probabilities;
+    for (const std::vector<float>& part : each)
+        probabilities.insert(probabilities.end(), part.begin(), part.end());
     return find_regions(probabilities, Detector::kStep, samples, options);
 }
 

@@ -39,6 +39,13 @@ class Detector {
     // Ends the recording: appends the probabilities of its last frames.
     void finish(std::vector<float>& probabilities);
 
+    // The probabilities of the frames [begin, end) of a whole recording, the same bits as push()
+    // and finish() give. `begin` is a multiple of kBlock, and so is `end` unless it is the last
+    // frame's.
+    static std::vector<float> probabilities_of(std::span<const float> recording, int n_mels,
+                                               int64_t begin, int64_t end);
+    static constexpr int64_t kBlock = 200;  // frames per emission
+
   private:
     struct Measures;
 
@@ -54,8 +61,8 @@ class Detector {
 };
 
 // Returns the regions of speech in a recording of `samples` samples, from its frames (frames,
-// n_mels).
+// n_mels). Any number of threads gives the same.
 std::vector<Region> speech_in_log_mel(std::span<const float> frames, int n_mels, int64_t samples,
-                                      const RegionOptions& options);
+                                      const RegionOptions& options, int threads = 1);
 
 }  // namespace hark

@@ -147,6 +147,34 @@ TEST(Detector, CutsDoNotMatter) {
     }
 }
 
+// Parts that threads take: the same bits as one detector's, and regions in any number of threads.
+TEST(Detector, PartsAreTheWhole) {
+    constexpr int kMels = 80;
+    Random random(7);
+    const Scene scene = speech(random, clips(), 0.05);
+    const std::vector<float> all = log_mel_of(scene.samples, kMels);
+    constexpr int64_t kBlock = Detector::kBlock;
+    for (const int64_t frames :
+         {kBlock - 1, 2 * kBlock, 4 * kBlock + 1, 20 * kBlock + 150, std::ssize(all) / kMels}) {
+        SCOPED_TRACE(frames);
+        const std::span<const float> recording(all.data(), static_cast<size_t>(frames * kMels));
+        Detector detector(kMels);
+        std::vector<float> whole, parts;
+        detector.push(recording, whole);
+        detector.finish(whole);
+        for (int64_t begin = 0; begin < frames; begin += 3 * kBlock) {
+            const std::vector<float> part = Detector::probabilities_of(
+                recording, kMels, begin, std::min(begin + 3 * kBlock, frames));
+            parts.insert(parts.end(), part.begin(), part.end());
+        }
+        EXPECT_EQ(parts, whole);
+        const int64_t samples = frames * Detector::kStep;
+        const std::vector<Region> regions = find_regions(whole, Detector::kStep, samples, {});
+        for (const int threads : {1, 3})
+            EXPECT_EQ(speech_in_log_mel(recording, kMels, samples, {}, threads), regions);
+    }
+}
+
 TEST(Detector, HearsTheSameInMoreBands) {
     const Samples samples = assemble_recording(4, 40, samples_dir());
     const std::vector<Region> few = detect(samples, 80), more = detect(samples, 128);

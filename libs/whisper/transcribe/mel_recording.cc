@@ -12,9 +12,23 @@ namespace {
 
 constexpr float kSilence = -10.0f;  // log10 of the smallest power, 1e-10
 constexpr float kRange = 8.0f;      // below the maximum, in powers of ten
+constexpr int64_t kTile = 16;       // frames that are transposed at once: a cache line of each mel
 constexpr float kQuiet = 1.5f;      // below the loudest frame, in powers of ten
 
 float normalise(float x, float max) { return (std::max(x, max - kRange) + 4.0f) / 4.0f; }
+
+// The greatest of the values and kSilence; in lanes, which a compiler turns into vectors.
+float greatest(std::span<const float> values) {
+    constexpr size_t kLanes = 16;
+    float lanes[kLanes];
+    std::fill_n(lanes, kLanes, kSilence);
+    size_t i = 0;
+    for (; i + kLanes <= values.size(); i += kLanes)
+        for (size_t lane = 0; lane < kLanes; ++lane)
+            lanes[lane] = lanes[lane] < values[i + lane] ? values[i + lane] : lanes[lane];
+    for (; i < values.size(); ++i) lanes[0] = std::max(lanes[0], values[i]);
+    return *std::max_element(lanes, lanes + kLanes);
+}
 
 int64_t parse_content_frames(const Chunk& chunk) {
     const Metadata& metadata = chunk.document.header.metadata;
@@ -50,9 +64,12 @@ void MelRecording::add(const Chunk& chunk, int64_t n_mels) {
     const size_t begin = frames_.size();
     frames_.resize(begin + static_cast<size_t>(frames * n_mels));
     float* to = frames_.data() + begin;
-    for (int64_t m = 0; m < n_mels; ++m)
-        for (int64_t t = 0; t < frames; ++t) to[t * n_mels + m] = from[m * frames + t];
-    for (int64_t i = 0; i < frames * n_mels; ++i) max_ = std::max(max_, to[i]);
+    for (int64_t first = 0; first < frames; first += kTile) {
+        const int64_t end = std::min(first + kTile, frames);
+        for (int64_t m = 0; m < n_mels; ++m)
+            for (int64_t t = first; t < end; ++t) to[t * n_mels + m] = from[m * frames + t];
+    }
+    max_ = std::max(max_, greatest({to, static_cast<size_t>(frames * n_mels)}));
 
     if (const std::optional<std::vector<Region>> regions = speech_of(chunk.document)) {
         if (!speech_) speech_.emplace();
@@ -76,14 +93,22 @@ void MelRecording::forget_before(int64_t frame) {
     speech_.reset();
 }
 
-std::vector<Region> MelRecording::detect_speech(const RegionOptions& options) const {
+std::vector<Region> MelRecording::detect_speech(const RegionOptions& options, int threads) const {
     require(!normalised_,
             "the mel stream is normalised, which hides the levels that tell speech from silence: "
             "leave out mel's --normalize");
     const std::span<const float> content(frames_.data(),
                                          static_cast<size_t>(content_frames_ * n_mels_));
     return speech_in_log_mel(content, static_cast<int>(n_mels_), content_frames_ * TimeMap::kFrame,
-                             options);
+                             options, threads);
+}
+
+void MelRecording::find_speech(int threads) {
+    if (!speech_ && !normalised_) detected_ = detect_speech({}, threads);
+}
+
+std::vector<Region> MelRecording::detected_speech() const {
+    return detected_ ? *detected_ : detect_speech({});
 }
 
 std::pair<int64_t, int64_t> MelRecording::last_quiet(int64_t begin, int64_t end,

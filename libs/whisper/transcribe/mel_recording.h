@@ -29,7 +29,12 @@ class MelRecording {
     const std::optional<std::vector<Region>>& speech() const { return speech_; }
     // The regions that the built-in detector finds. Throws Error for a normalised recording, which
     // has lost its levels.
-    std::vector<Region> detect_speech(const RegionOptions& options) const;
+    std::vector<Region> detect_speech(const RegionOptions& options, int threads = 1) const;
+    // Finds them now, for a later call of detected_speech(). A recording that has regions, or is
+    // normalised, stays as it is.
+    void find_speech(int threads);
+    // What find_speech() has found, else detect_speech({}).
+    std::vector<Region> detected_speech() const;
     // The last run of at least `least` frames in [begin, end) whose mean level over the bands is 15
     // dB below the loudest frame's. {0, 0} if there is none.
     std::pair<int64_t, int64_t> last_quiet(int64_t begin, int64_t end, int64_t least) const;
@@ -52,7 +57,7 @@ class MelRecording {
     int64_t content_frames_ = 0;
     float max_ = -10.0f;  // of log10 values; silence is log10(1e-10)
     bool normalised_ = false;
-    std::optional<std::vector<Region>> speech_;
+    std::optional<std::vector<Region>> speech_, detected_;
 };
 
 }  // namespace hark::whisper

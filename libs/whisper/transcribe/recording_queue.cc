@@ -11,7 +11,8 @@ constexpr const char* kHint = "pipe it through mel first";
 
 }  // namespace
 
-RecordingQueue::RecordingQueue(int fd, std::string name, int64_t n_mels, size_t most)
+RecordingQueue::RecordingQueue(int fd, std::string name, int64_t n_mels, size_t most,
+                               int speech_threads)
     : ReaderQueue(
           [=](const Put& put, const Interrupt& interrupt) {
               ByteReader in(fd, name, &interrupt);
@@ -21,6 +22,8 @@ RecordingQueue::RecordingQueue(int fd, std::string name, int64_t n_mels, size_t 
                   MelRecording& recording = open[chunk->recording];
                   recording.add(*chunk, n_mels);
                   if (!chunk->last) continue;
+                  if (speech_threads > 0 && recording.content_frames() > 0)
+                      recording.find_speech(speech_threads);
                   const size_t bytes = recording.bytes();
                   ReceivedRecording received{chunk->source, chunk->channel, chunk->error,
                                              std::move(recording)};

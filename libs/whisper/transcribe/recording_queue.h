@@ -18,7 +18,8 @@ struct ReceivedRecording {
 class RecordingQueue : public ReaderQueue<ReceivedRecording> {
   public:
     // Reads `fd`, called `name` in errors. Pauses while the queue has `most` recordings or 256 MB.
-    RecordingQueue(int fd, std::string name, int64_t n_mels, size_t most);
+    // Finds the speech of each with `speech_threads` threads, if any.
+    RecordingQueue(int fd, std::string name, int64_t n_mels, size_t most, int speech_threads = 0);
 };
 
 // The chunks of a live stream.

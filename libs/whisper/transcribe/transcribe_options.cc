@@ -276,7 +276,7 @@ TranscriptionPlan TranscribeOptions::plan(MelRecording& mel, LoopOptions loop) c
     std::optional<std::vector<Region>> speech = mel.speech();
     const bool only_speech = vad || speech;
     if (mel.content_frames() == 0) return plan;
-    if (!speech && (vad || independent)) speech = mel.detect_speech({});
+    if (!speech && detects_speech()) speech = mel.detected_speech();
     std::vector<FrameRange> ranges;
     std::vector<int64_t> pauses;
     if (only_speech) {

@@ -63,6 +63,8 @@ struct TranscribeOptions {
     Task window_task() const;
     // The seed of an attempt at the window at `seek`, independent of earlier draws.
     uint64_t window_seed(int64_t seek, size_t attempt) const;
+    // Whether plan() asks for the speech of a recording whose stream says nothing of it.
+    bool detects_speech() const { return vad || windows == "independent"; }
     // The recording's plan. With --vad, or regions of speech in the stream, cuts `mel` down to its
     // speech.
     TranscriptionPlan plan(MelRecording& mel, LoopOptions loop) const;

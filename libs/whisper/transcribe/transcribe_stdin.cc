@@ -9,6 +9,7 @@
 
 #include "core/cli/ending_signal.h"
 #include "core/cli/progress.h"
+#include "core/machine/cores.h"
 #include "core/models/models.h"
 #include "core/profile/profile.h"
 #include "core/profile/run_counts.h"
@@ -22,6 +23,8 @@
 
 namespace hark::whisper {
 namespace {
+
+constexpr size_t kMostRecordingsAhead = 32;
 
 // openai-whisper does not warn of an empty clip or one after the recording's end.
 void warn_of_empty_clips(const std::vector<double>& clips, const MelRecording& mel,
@@ -185,9 +188,13 @@ void time_stages(Context& ctx, StageTimes& times, Console& console) {
 
 // Sets `windows` to the number of windows decoded at once when it is known.
 void transcribe_all(const RunOptions& options, Console& console, int64_t& windows) {
+    const std::unique_ptr<ModelFile> file = open_model(find_model(options.model, "whisper"));
+    std::optional<RecordingQueue> queue;  // the stages before work while the model is read
+    if (!options.live && options.transcribe.task != "detect")
+        queue.emplace(STDIN_FILENO, "stdin", file->config().n_mels, kMostRecordingsAhead,
+                      options.transcribe.detects_speech() ? std::max(available_cores() / 2, 1) : 0);
     Context ctx = options.compute.context(console);
     const auto started = std::chrono::steady_clock::now();
-    const std::unique_ptr<ModelFile> file = open_model(find_model(options.model, "whisper"));
     const Precision precision =
         precision_of(options.compute.dtype, ctx.device, file->stored_type());
     const Model model = read_model(*file, precision, ctx.arena.source(), ctx.threads);
@@ -216,9 +223,7 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
                             listener_of(output, progress, tally, times, console),
                             draft ? &*draft : nullptr);
     windows = transcriber.slots();
-
-    RecordingQueue queue(STDIN_FILENO, "stdin", model.config.n_mels, static_cast<size_t>(windows));
-    transcribe_all(queue, options, transcriber, output, tally, console);
+    transcribe_all(*queue, options, transcriber, output, tally, console);
     add_memory("activations", static_cast<int64_t>(ctx.arena.peak()));
 }
 
