@@ -99,6 +99,8 @@ class WeightStore {
     size_t waiting_bytes() const { return waiting_bytes_; }
     // Throws Error for a value that is not finite.
     void copy_waiting();
+    // copy_waiting() if enough waits to keep all threads busy. Whether nothing waits now.
+    bool copy_enough();
 
     size_t bytes() const { return bytes_; }  // total of all weights
 

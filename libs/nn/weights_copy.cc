@@ -7,6 +7,12 @@
 #include "nn/weights.h"
 
 namespace hark {
+namespace {
+
+// Bytes for a GPU that keep all threads busy: 28 to 36 GB/s, of 8 MB at a time 10.
+constexpr size_t kCopiedAtOnce = size_t{256} << 20;
+
+}  // namespace
 
 // Checks and copies them, or lets them wait; those without a target are only checked.
 void WeightStore::copy(const std::vector<Piece>& pieces) {
@@ -29,6 +35,11 @@ void WeightStore::copy_waiting() {
     copy(pieces);
     gathers_ = gathers;
     for (const void* host : std::exchange(waiting_hosts_, {})) drop_host(host);
+}
+
+bool WeightStore::copy_enough() {
+    if (waiting_bytes_ >= kCopiedAtOnce) copy_waiting();
+    return waiting_bytes_ == 0;
 }
 
 void WeightStore::drop_host(const void* data) {

@@ -85,7 +85,7 @@ class PartReader {
         if (!biases.empty())
             all.bias =
                 weights_.vector(biases).reshaped({std::ssize(biases), biases.front().dim(0)});
-        source_.release_tensors();
+        if (weights_.copy_enough()) source_.release_tensors();
         return all;
     }
 
@@ -255,6 +255,7 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
                 .weights = WeightStore(precision.weights, memory, threads, std::move(files)),
                 .ranks = &ranks};
     source.use_threads(threads);
+    model.weights.gather();
     PartReader read(source, model.weights, config);
     model.token_table = read.matrix(Part::token_table);
     if (config.learned_positions) model.position_table = read.table(Part::position_table);
@@ -271,7 +272,7 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
             block.mlp = read_experts(read, config, precision.weights, ranks);
         else
             block.mlp = read_mlp(read, config, ranks);
-        source.release_tensors();
+        if (model.weights.copy_enough()) source.release_tensors();
     }
     read.of_layer(-1);
     model.final_norm = read.norm(Part::final_norm, Part::final_norm_bias);
@@ -280,6 +281,7 @@ Model read_tensors(TensorSource& source, const DecoderConfig& config, Precision 
     model.lm_head = config.tie_word_embeddings
                         ? rows_of(model.token_table, tokens.begin, tokens.end)
                         : read.matrix(Part::lm_head);
+    model.weights.copy_waiting();
     source.release_tensors();
     return model;
 }

@@ -62,15 +62,6 @@ WeightPrecision of_convolutions(const Precision& precision) {
     return precision.activations == Dtype::bf16 ? bf16 : f16;
 }
 
-// Bytes for a GPU that keep all threads busy: 28 to 36 GB/s, of 8 MB at a time 10.
-constexpr size_t kCopiedAtOnce = size_t{256} << 20;
-
-void release(TensorSource& file, WeightStore& weights) {
-    if (weights.waiting_bytes() > 0 && weights.waiting_bytes() < kCopiedAtOnce) return;
-    weights.copy_waiting();
-    file.release_tensors();
-}
-
 Encoder read_encoder(TensorSource& file, WeightStore& weights, const Config& config,
                      const Precision& precision) {
     LayerReader layers(file, weights, precision.weights);
@@ -91,7 +82,7 @@ Encoder read_encoder(TensorSource& file, WeightStore& weights, const Config& con
                                   layers.self_attention(block + ".self_attn", c),
                                   layers.norm(block + ".final_layer_norm", c),
                                   layers.mlp(block, c, config.n_audio_mlp)});
-        release(file, weights);
+        if (weights.copy_enough()) file.release_tensors();
     }
     encoder.ln_post = layers.norm("encoder.layer_norm", c);
     return encoder;
@@ -114,7 +105,7 @@ Decoder read_decoder(TensorSource& file, WeightStore& weights, const Config& con
                                   layers.cross_attention(block + ".encoder_attn", c),
                                   layers.norm(block + ".final_layer_norm", c),
                                   layers.mlp(block, c, config.n_text_mlp)});
-        release(file, weights);
+        if (weights.copy_enough()) file.release_tensors();
     }
     decoder.ln = layers.norm("decoder.layer_norm", c);
     decoder.n_head = config.n_text_head;
