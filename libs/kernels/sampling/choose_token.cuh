@@ -71,9 +71,10 @@ __device__ inline void add(Part& part, const Part& other) {
     }
 }
 
-// The parts of a warp's lanes, combined in a tree; every lane gets the result.
-__device__ inline Part over_warp(Part part) {
-    for (int step = 16; step > 0; step /= 2) {
+// The parts of N neighbouring lanes, combined in a tree; every lane gets the result.
+template <int N>
+__device__ inline Part over_lanes(Part part) {
+    for (int step = N / 2; step > 0; step /= 2) {
         Part other;
         other.largest = __shfl_xor_sync(kAll, part.largest, step);
         other.sum = __shfl_xor_sync(kAll, part.sum, step);
@@ -83,6 +84,8 @@ __device__ inline Part over_warp(Part part) {
     }
     return part;
 }
+
+__device__ inline Part over_warp(const Part& part) { return over_lanes<32>(part); }
 
 __device__ inline Part over_block(const Part& own, Shared& s) {
     const Part part = over_warp(own);

@@ -1,4 +1,4 @@
-// The next token of each row: one warp per group of logits finds their largest, then one block
+// The next token of each row: some lanes per group of logits find their largest, then one block
 // finds the tokens that the filters keep and draws one.
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/sampling/choose_token.cuh"
@@ -10,6 +10,7 @@ namespace {
 using namespace sampling;
 
 constexpr int kPartThreads = 256;
+constexpr int kPartLanes = 8;  // that find the part of a group
 
 __device__ SamplerArgs call_of(const SampleRows& all, int row) {
     SampleRow& own = all.rows[row];
@@ -29,35 +30,49 @@ __device__ SamplerArgs call_of(const SampleRows& all, int row) {
     return call;
 }
 
-// One warp: its group's part, and the adjusted logits if a token is drawn from them.
+// Four neighbouring logits from `first` on; -infinity from `end` on.
+__device__ inline float4 four_logits(const float* logits, int first, int end) {
+    if (first + 4 <= end && reinterpret_cast<uintptr_t>(logits + first) % 16 == 0)
+        return *reinterpret_cast<const float4*>(logits + first);
+    const auto at = [&](int i) { return i < end ? logits[i] : -INFINITY; };
+    return {at(first), at(first + 1), at(first + 2), at(first + 3)};
+}
+
+// kPartLanes lanes: their group's part, and the adjusted logits if a token is drawn from them.
 __device__ void find_part(const SamplerArgs& call) {
-    constexpr int kLoads = 4;  // of a lane, in flight at once
-    const int group = static_cast<int>(blockIdx.x) * (kPartThreads / 32) + warp();
-    const int first = group * call.group_size, end = min(first + call.group_size, call.n);
-    if (first >= end) return;
+    constexpr int kAtATime = 4 * kPartLanes, kLoads = 3;  // in flight at once
+    const int group = static_cast<int>(blockIdx.x * kPartThreads + threadIdx.x) / kPartLanes;
+    const int begin = group * call.group_size, end = min(begin + call.group_size, call.n);
+    const bool changes = call.mask || call.seen || call.params.temperature > 0;
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
-    for (int begin = first + lane(); begin < end; begin += 32 * kLoads) {
-        float logits[kLoads], largest = part.largest;
+    for (int from = begin + threadIdx.x % kPartLanes * 4; from < end; from += kLoads * kAtATime) {
+        float4 logits[kLoads];
+        float largest = part.largest;
 #pragma unroll
-        for (int i = 0; i < kLoads; ++i)
-            logits[i] = begin + 32 * i < end ? call.logits[begin + 32 * i] : -INFINITY;
-#pragma unroll
-        for (int i = 0; i < kLoads; ++i) largest = fmaxf(largest, logits[i]);
+        for (int i = 0; i < kLoads; ++i) {
+            logits[i] = four_logits(call.logits, from + i * kAtATime, end);
+            largest = fmaxf(fmaxf(fmaxf(logits[i].x, logits[i].y), fmaxf(logits[i].z, logits[i].w)),
+                            largest);
+        }
         if (largest > part.largest) part.sum *= expf(part.largest - largest);
         part.largest = largest;
 #pragma unroll
         for (int i = 0; i < kLoads; ++i) {
-            const int id = begin + 32 * i;
-            if (id >= end) break;
-            if (logits[i] > -INFINITY) part.sum += expf(logits[i] - largest);
-            const float changed = adjusted(call, id, logits[i]);
-            if (call.params.temperature > 0) logits_of(call)[id] = changed;
-            if (changed > part.best || (changed == part.best && id < part.id))
-                part.best = changed, part.id = id;
+            const float four[4] = {logits[i].x, logits[i].y, logits[i].z, logits[i].w};
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const int id = from + i * kAtATime + j;
+                if (id >= end) break;
+                if (four[j] > -INFINITY) part.sum += expf(four[j] - largest);
+                const float changed = changes ? adjusted(call, id, four[j]) : four[j];
+                if (call.params.temperature > 0) logits_of(call)[id] = changed;
+                if (changed > part.best || (changed == part.best && id < part.id))
+                    part.best = changed, part.id = id;
+            }
         }
     }
-    part = over_warp(part);
-    if (lane() == 0) parts_of(call)[group] = part;
+    part = over_lanes<kPartLanes>(part);
+    if (threadIdx.x % kPartLanes == 0 && begin < end) parts_of(call)[group] = part;
 }
 
 __global__ void __launch_bounds__(kPartThreads) parts_kernel(SamplerArgs call) {
@@ -104,7 +119,7 @@ void check_count(int64_t n) {
 // Blocks of parts for the groups of a row.
 unsigned part_blocks(int64_t n) {
     const int64_t groups = cuda::ceil_div(n, sample_group(n));
-    return static_cast<unsigned>(cuda::ceil_div(groups, kPartThreads / 32));
+    return static_cast<unsigned>(cuda::ceil_div(groups, kPartThreads / kPartLanes));
 }
 
 void sample(Context& ctx, SamplerArgs call) {
