@@ -34,6 +34,8 @@ unsigned blocks_for(int64_t items) {
 template <int V, class From, class To>
 __global__ void convert_kernel(To* to, const From* from, const float* scales, int64_t rows,
                                int64_t k) {
+    pdl_trigger();
+    pdl_wait();
     const int64_t packs = rows * k / V;
     for (int64_t i = int64_t{blockIdx.x} * kGemmThreads + threadIdx.x; i < packs;
          i += int64_t{gridDim.x} * kGemmThreads) {
@@ -58,15 +60,14 @@ void convert(Context& ctx, Tensor to, Tensor from, const float* scales) {
         using To = decltype(to_value);
         using From = decltype(from_value);
         const auto kernel = wide ? convert_kernel<8, From, To> : convert_kernel<1, From, To>;
-        kernel<<<blocks_for(rows * k / (wide ? 8 : 1)), kGemmThreads, 0, stream_of(ctx)>>>(
-            static_cast<To*>(to.data), static_cast<const From*>(from.data), scales, rows, k);
+        pdl_launch(ctx, kernel, blocks_for(rows * k / (wide ? 8 : 1)), kGemmThreads, 0,
+                   static_cast<To*>(to.data), static_cast<const From*>(from.data), scales, rows, k);
     };
     with_float_type(to.dtype, [&](auto to_value) {
         if (from.dtype == Dtype::i8) return launch(to_value, int8_t{});
         if (from.dtype == Dtype::fp8) return launch(to_value, fp8_t{});
         with_float_type(from.dtype, [&](auto from_value) { launch(to_value, from_value); });
     });
-    CUDA_CHECK(cudaGetLastError());
 }
 
 namespace {
