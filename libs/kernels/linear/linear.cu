@@ -2,6 +2,7 @@
 // (small_m_mma.cuh) and cuBLASLt (gemm.cuh).
 #include "kernels/linear/fp8_rows.cuh"
 #include "kernels/linear/gemm.cuh"
+#include "kernels/linear/medium_m.cuh"
 #include "kernels/linear/simt.cuh"
 #include "kernels/quant/quantized.cuh"
 
@@ -71,6 +72,8 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     const bool in_tiles =
         is_quantized(w.values.dtype) && !many && !ctx.batch_invariant && rows >= kTiledRowsOfBlocks;
     const bool by_wgmma = in_tiles && has_quantized_wgmma();
+    const bool is_medium =
+        many && !ctx.batch_invariant && has_medium_m_product(y, x, w, then, gated);
     if (norm.weight && !fuses_norm(x, w, gated ? Epilogue{then.bias} : then, norm, many)) {
         const Arena::Scope scope(ctx.arena);
         Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});
@@ -80,7 +83,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
             cuda::layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
         return cuda::linear(ctx, y, normed, w, then, {.append = append, .gated = gated});
     }
-    if (gated && !gates_rows(x, w) && !by_wgmma) {
+    if (gated && !gates_rows(x, w) && !by_wgmma && !is_medium) {
         const Arena::Scope scope(ctx.arena);
         const Tensor halves = ctx.arena.tensor(y.dtype, {rows, w.values.dim(0)});
         cuda::linear(ctx, halves, x, w, {.bias = then.bias}, {.norm = norm});
@@ -95,6 +98,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     if (append)
         enter(ctx,
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
+    if (is_medium) return medium_m_product(ctx, y, x, w, then, gated);
     if (many) return gemm(ctx, y, x, w, then, norm);
     if (in_tiles) {
         require(!append && (by_wgmma || !gated),

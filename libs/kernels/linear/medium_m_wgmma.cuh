@@ -1,0 +1,203 @@
+// linear of 33 to 128 rows of 16 bits by many outputs on Hopper: both operands by TMA, products by
+// wgmma, everything fused. A block requests its first weights before the previous kernels end.
+#pragma once
+
+#include "kernels/cuda/hopper.cuh"
+
+namespace hark::cuda::medium_m {
+
+using namespace hopper;
+
+inline constexpr int kStep = 64;        // columns per stage: the swizzle's 128 bytes
+inline constexpr int kGroup = 128;      // threads per warpgroup
+inline constexpr int kMultiplying = 2;  // warpgroups
+inline constexpr int kMultiplyingThreads = kMultiplying * kGroup;
+inline constexpr int kThreads = kMultiplyingThreads + 32;  // the last warp copies
+inline constexpr int kOutputs = 128;                       // rows of W per tile
+
+// A tile of 64 or 128 rows of x by kOutputs: of 64 rows both warpgroups have all, else 64 each. Two
+// blocks fit a multiprocessor.
+template <int Rows>
+struct Tile {
+    static constexpr int kRows = Rows;
+    static constexpr bool kSharesRows = Rows == 64;
+    static constexpr int kColumns = kSharesRows ? kOutputs / 2 : kOutputs;  // of a warpgroup
+    static constexpr int kSums = kColumns / 2;                              // per thread
+    static constexpr int kStageBytes = (Rows + kOutputs) * 2 * kStep;
+    static constexpr int kStages = Rows == 64 ? 4 : 3;
+    static constexpr int kStride = kOutputs + 8;                 // floats of a row of sums
+    static constexpr int kBytes = kStages * kStageBytes + 1024;  // 1024: to align it
+    static_assert(kRows * kStride * 4 <= kStages * kStageBytes);
+};
+
+// y (rows, n), rows <= Tile::kRows, = f(x W^T + bias); if gated, output n = f(row n of W) * row up
+// + n, both rounded to y's type. n is a multiple of 8.
+struct Product {
+    void* y;
+    const float* bias;
+    Dtype y_type;
+    Activation f;
+    int rows, n, up;  // up: 0 if not gated
+    int steps;
+};
+
+struct Maps {
+    CUtensorMap x, w;
+};
+
+template <class S>
+struct Barriers {
+    uint64_t full[S::kStages], empty[S::kStages];
+};
+
+// One thread: starts all copies of a block, whose tile begins at `output`.
+template <class S>
+__device__ void copy_tile(unsigned char* stages, Barriers<S>& barriers, const Maps& maps,
+                          const Product& args, int output) {
+    const auto start_w = [&](int at, int step) {
+        arrive_expecting(barriers.full[at], S::kStageBytes);
+        unsigned char* const w = stages + at * S::kStageBytes + S::kRows * 128;
+        if (args.up == 0) return copy_box(w, maps.w, barriers.full[at], step * kStep, output);
+        // Of each warpgroup's columns the gate's, then the others.
+        constexpr int kHalf = S::kColumns / 2;
+        for (int i = 0; i < kOutputs / kHalf; ++i)
+            copy_box(w + i * kHalf * 128, maps.w, barriers.full[at], step * kStep,
+                     output + i / 2 * kHalf + i % 2 * args.up);
+    };
+    const auto start_x = [&](int at, int step) {
+        copy_box(stages + at * S::kStageBytes, maps.x, barriers.full[at], step * kStep, 0);
+    };
+    // The first stages are empty, and no kernel has written the weights.
+    const int early = min(args.steps, S::kStages);
+    for (int step = 0; step < early; ++step) start_w(step, step);
+    pdl_wait();
+    for (int step = 0; step < early; ++step) start_x(step, step);
+    hopper::Place<S::kStages> place;
+    place.advance(early);
+    for (int step = early; step < args.steps; ++step, place.advance()) {
+        wait(barriers.empty[place.at], place.parity ^ 1);
+        start_w(place.at, step);
+        start_x(place.at, step);
+    }
+}
+
+// Not inlined: code that is not run must not be between code that is.
+__device__ __noinline__ inline float activate_any(float x, Activation f) { return activate(x, f); }
+
+__device__ inline float activated(float x, Activation f) {
+    return f == Activation::silu ? activate(x, f) : activate_any(x, f);
+}
+
+template <class T>
+__device__ inline float gated(float gate, float up, Activation f) {
+    return activated(to_f32(from_f32<T>(gate)), f) * to_f32(from_f32<T>(up));
+}
+
+__device__ inline float4 four(const float* from) { return *reinterpret_cast<const float4*>(from); }
+
+template <class Y>
+__device__ inline void store_four(void* y, int64_t at, const float (&values)[4]) {
+    Pack<Y, 4> out;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) out.values[i] = from_f32<Y>(values[i]);
+    *reinterpret_cast<Pack<Y, 4>*>(static_cast<Y*>(y) + at) = out;
+}
+
+// Sums go through shared memory, which the stages leave: what follows is short code, and threads
+// write neighbours. Longer code misses the instruction caches: each block runs it once.
+template <class T, class S>
+__device__ void finish(float* memory, const Product& args, int output,
+                       const float (&sums)[S::kSums]) {
+    const int group = threadIdx.x / kGroup, thread = threadIdx.x % kGroup;
+    const int row = thread / 32 * 16 + thread % 32 / 4 + (S::kSharesRows ? 0 : group * 64);
+    const int column = (S::kSharesRows ? group * S::kColumns : 0) + 2 * (thread % 4);
+    sync_part(1, kMultiplyingThreads);  // all have read their last stages
+    // Sums 4 j and 4 j + 1 are columns 8 j and 8 j + 1 of the row, the next two of the row + 8.
+#pragma unroll
+    for (int i = 0; i < S::kSums; i += 2)
+        *reinterpret_cast<float2*>(memory + (row + i % 4 * 4) * S::kStride + column + i / 4 * 8) = {
+            sums[i], sums[i + 1]};
+    sync_part(1, kMultiplyingThreads);
+    const int across = (args.up ? kOutputs / 2 : kOutputs) / 4;  // threads per row
+    const int c = threadIdx.x % across * 4, n = output + c;
+    if (n >= args.n) return;
+    constexpr int kHalf = S::kColumns / 2;
+    const int from_column = args.up ? c / kHalf * S::kColumns + c % kHalf : c;
+    const float4 bias = args.bias ? four(args.bias + n) : float4{};
+    const float4 up_bias = args.up && args.bias ? four(args.bias + args.up + n) : float4{};
+#pragma unroll 2
+    for (int r = threadIdx.x / across; r < args.rows; r += kMultiplyingThreads / across) {
+        const float* const from = memory + r * S::kStride + from_column;
+        const float4 sum = four(from);
+        float y[4] = {sum.x + bias.x, sum.y + bias.y, sum.z + bias.z, sum.w + bias.w};
+        if (args.up) {
+            const float4 up = four(from + kHalf);
+            y[0] = gated<T>(y[0], up.x + up_bias.x, args.f);
+            y[1] = gated<T>(y[1], up.y + up_bias.y, args.f);
+            y[2] = gated<T>(y[2], up.z + up_bias.z, args.f);
+            y[3] = gated<T>(y[3], up.w + up_bias.w, args.f);
+        } else if (args.f != Activation::none) {
+            for (float& value : y) value = activated(value, args.f);
+        }
+        const int64_t at = int64_t{r} * args.n + n;
+        args.y_type == Dtype::f32 ? store_four<float>(args.y, at, y) : store_four<T>(args.y, at, y);
+    }
+}
+
+template <class T, class S>
+__device__ void multiply_tile(unsigned char* stages, Barriers<S>& barriers, const Product& args,
+                              int output) {
+    const int group = threadIdx.x / kGroup;
+    float sums[S::kSums];
+    const uint32_t x_from = S::kSharesRows ? 0 : group * 64 * 128;
+    const uint32_t w_from = S::kRows * 128 + (S::kSharesRows ? group * S::kColumns * 128 : 0);
+    hopper::Place<S::kStages> place;
+    int before = 0;
+    for (int step = 0; step < args.steps; ++step) {
+        wait(barriers.full[place.at], place.parity);
+        const uint64_t stage = factor(stages + place.at * S::kStageBytes);
+        fence_products();
+#pragma unroll
+        for (int k = 0; k < kStep / 16; ++k)
+            multiply(T{}, sums, moved(stage, x_from + k * 32), moved(stage, w_from + k * 32),
+                     step > 0 || k > 0);
+        commit_products();
+        wait_products<1>();
+        if (step > 0 && threadIdx.x % 32 == 0) arrive(barriers.empty[before]);
+        before = place.at;
+        place.advance();
+    }
+    wait_products<0>();
+    pin(sums);
+    pdl_wait();
+    finish<T, S>(reinterpret_cast<float*>(stages), args, output, sums);
+}
+
+// Shared memory: stages of rows of x and of W.
+template <class T, class S>
+__global__ void __launch_bounds__(kThreads, 2)
+    medium_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Product args) {
+#if HARK_HOPPER_CODE
+    pdl_trigger();
+    extern __shared__ unsigned char memory[];
+    __shared__ Barriers<S> barriers;
+    unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024;
+    const int output = static_cast<int>(blockIdx.x) * (args.up ? kOutputs / 2 : kOutputs);
+    const bool copies = threadIdx.x >= kMultiplyingThreads;
+    if (threadIdx.x == kMultiplyingThreads) {
+        prefetch_map(maps.x);
+        prefetch_map(maps.w);
+        for (int i = 0; i < S::kStages; ++i) {
+            init(barriers.full[i], 1);
+            init(barriers.empty[i], kMultiplyingThreads / 32);
+        }
+        fence_init();
+    }
+    __syncthreads();
+    if (!copies) return multiply_tile<T, S>(stages, barriers, args, output);
+    if (threadIdx.x == kMultiplyingThreads) copy_tile<S>(stages, barriers, maps, args, output);
+    pdl_wait();
+#endif
+}
+
+}  // namespace hark::cuda::medium_m
