@@ -109,15 +109,17 @@ Tensor Model::states(Context& ctx, Tensor tokens, Tensor position,
             latent->add_to(ctx, x, position, turn, cache.keys[i], layout);  // (T, C)
         else
             std::get<DecoderAttention>(attention).add_to(ctx, x, position, turn, cache.keys[i],
-                                                         cache.values[i], layout);  // (T, C)
-        std::visit([&](const auto& block) { block.add_to(ctx, x); }, mlp);          // (T, C)
+                                                         cache.values[i], layout);
+        // Beyond the last attention only the wanted rows count. A decode step's one row needs no
+        // selection.
+        if (i + 1 == layers.size() && (tokens.dim(0) > 1 || wanted.dim(0) != 1)) {
+            const Tensor last = ctx.arena.tensor(x.dtype, {wanted.dim(0), config.n_embd});
+            select_rows(ctx, last, x, wanted);
+            x = last;
+        }
+        std::visit([&](const auto& block) { block.add_to(ctx, x); }, mlp);  // (T or n, C)
     }
-    Tensor last = x;  // a decode step's one row needs no selection
-    if (tokens.dim(0) > 1 || wanted.dim(0) != 1) {
-        last = ctx.arena.tensor(precision.activations, {wanted.dim(0), config.n_embd});
-        select_rows(ctx, last, x, wanted);  // (n, C)
-    }
-    normalize(ctx, normed, last, final_norm);  // (n, C)
+    normalize(ctx, normed, x, final_norm);  // (n, C)
     return normed;
 }
 
