@@ -239,50 +239,6 @@ TEST_P(Loops, BlockProductsAgreeWithTheSumInDouble) {
             }
 }
 
-TEST_P(Loops, PackedProductsOfEverySize) {
-    for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
-        for (const int64_t m : {1, 5, 6, 13})
-            for (const int64_t n : {1, 16, 50, 65})
-                for (const int64_t k : {1, 7, 64}) {
-                    TestDevice device(kCpuCase);
-                    const std::vector<float> a = random_values(m * k, 1);
-                    const std::vector<float> b =
-                        TestDevice::rounded(random_values(n * k, 2), dtype);
-                    const int64_t wide = (n + cpu.panel - 1) / cpu.panel * cpu.panel;
-                    std::vector<float> packed(wide * k), c(m * wide), turned;
-                    for (const bool transposed : {false, true}) {
-                        // b as (k, n), and as (n, k)
-                        const Tensor stored = device.up(b, dtype, {n * k});
-                        (transposed ? cpu.pack_transposed : cpu.pack)(packed.data(), stored.data,
-                                                                      dtype, k, n);
-                        cpu.multiply_packed(c.data(), wide, a.data(), k, packed.data(), m, n, k, k);
-                        for (int64_t i = 0; i < m; ++i)
-                            for (int64_t j = 0; j < n; ++j) {
-                                double sum = 0;
-                                for (int64_t d = 0; d < k; ++d)
-                                    sum += static_cast<double>(a[i * k + d]) *
-                                           b[transposed ? j * k + d : d * n + j];
-                                ASSERT_NEAR(c[i * wide + j], sum, 1e-4) << i << " " << j;
-                            }
-                    }
-                }
-}
-
-// Fewer of b's rows than were packed: a causal block does not see the last keys.
-TEST_P(Loops, PackedProductsOfTheFirstRows) {
-    const int64_t n = cpu.panel + 3, wide = 2 * cpu.panel;
-    const std::vector<float> a = random_values(2 * 4, 1), b = random_values(9 * n, 2);
-    std::vector<float> packed(wide * 9), c(2 * wide);
-    cpu.pack(packed.data(), b.data(), Dtype::f32, 9, n);
-    cpu.multiply_packed(c.data(), wide, a.data(), 4, packed.data(), 2, n, 4, 9);
-    for (int64_t i = 0; i < 2; ++i)
-        for (int64_t j = 0; j < n; ++j) {
-            double sum = 0;
-            for (int64_t d = 0; d < 4; ++d) sum += static_cast<double>(a[i * 4 + d]) * b[d * n + j];
-            ASSERT_NEAR(c[i * wide + j], sum, 1e-5);
-        }
-}
-
 TEST_P(Loops, LayerNormAgreesWithPyTorch) {
     const nlohmann::json& golden = kernels_golden()["layer_norm"];
     const std::vector<float> x = golden["x"], w = golden["w"], b = golden["b"];
