@@ -13,7 +13,7 @@ using namespace hark::test;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HARK_SANITIZED)
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;

@@ -350,7 +350,7 @@ TEST(GptGenerate, TextComesAsItIsMade) {
 }
 
 TEST(GptGenerate, AnEndlessLineIsRefused) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef HARK_SANITIZED
     GTEST_SKIP() << "AddressSanitizer reserves terabytes of the address space that this bounds";
 #endif
     const ProcessResult result = run_shell("ulimit -v 4000000; gpt-generate --model '" + kGptDemo +

@@ -203,7 +203,7 @@ TEST(GptTokenize, InputsThatCannotBeReadLeaveNoEmptyFile) {
 
 // 64 MiB and one byte more than a line may have.
 TEST(GptTokenize, ALineOfJsonHasABound) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef HARK_SANITIZED
     GTEST_SKIP() << "AddressSanitizer reserves terabytes of the address space that this bounds";
 #endif
     const ProcessResult endless =
