@@ -2,18 +2,15 @@
 //
 //   file -> Input -> Decoder (WAV, libav, libsndfile) -> Resampler -> chunks -> stdout
 //
-// Each thread of ReadAhead runs that chain for one file, in a sandbox; main writes in order.
+// Each thread of ReadAhead runs that chain for a file, in a sandbox; main writes in order.
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
 
 #include "audio/decoder.h"
 #include "audio/read_ahead.h"
 #include "core/files/files.h"
-#include "core/machine/available_memory.h"
-#include "core/machine/cgroup.h"
 #include "core/machine/cores.h"
 #include "core/sandbox/sandbox.h"
 
@@ -41,8 +38,7 @@ struct Options {
     void check() const {
         require_usage(!files.empty(), "no FILE is given; - reads standard input");
         const int64_t standard_inputs = std::count(files.begin(), files.end(), "-");
-        require_usage(standard_inputs <= 1, "- is given ", standard_inputs,
-                      " times; once is enough");
+        require_usage(standard_inputs <= 1, "- is given ", standard_inputs, " times, expected one");
         chunk.check();
         require_not_terminal("an audio stream");
         if (standard_inputs > 0)
@@ -57,27 +53,19 @@ void enter_sandbox(const Options& options, Console& console) {
     std::vector<std::string> named;
     for (const std::string& file : options.files) {
         struct stat info {};
-        const bool there =
-            (file == "-" ? ::fstat(STDIN_FILENO, &info) : ::stat(file.c_str(), &info)) == 0;
-        if (there && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) reserve_unlinked_file();
+        const int failed = file == "-" ? ::fstat(STDIN_FILENO, &info) : ::stat(file.c_str(), &info);
+        if (!failed && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) reserve_unlinked_file();
         if (file != "-") named.push_back(file);
     }
     options.sandbox.enter(named, console);
 }
 
-// Samples that wait in memory if one file after the other is long: 4 GB, or less of a small
-// machine.
-int64_t most_ahead() {
-    const int64_t memory = std::min(available_memory(), cgroup_memory().value_or(INT64_MAX));
-    return std::min(int64_t{4} << 30, memory / 8) / static_cast<int64_t>(sizeof(float));
-}
-
 void run(const Options& options, Console& console) {
     options.check();
-    const int64_t ahead = most_ahead();  // the sandbox hides the machine's files
+    const int64_t ahead = affordable_samples_ahead();  // the sandbox hides the machine's files
     enter_sandbox(options, console);
-    widen_pipe(STDOUT_FILENO);
     ByteWriter out(STDOUT_FILENO, "stdout");
+    widen_pipe(STDOUT_FILENO);
     ReadAhead input(options.files, options.read, options.chunk.length(kSampleRate),
                     static_cast<int>(options.jobs), ahead);
     while (std::optional<Chunk> chunk = input.next()) {

@@ -7,6 +7,9 @@
 #include <mutex>
 #include <thread>
 
+#include "core/machine/available_memory.h"
+#include "core/machine/cgroup.h"
+
 namespace hark {
 namespace {
 
@@ -37,6 +40,11 @@ struct ReadAhead::Shared {
     void decode_inputs();
     bool put(Queue& queue, Chunk chunk);
 };
+
+int64_t affordable_samples_ahead() {
+    const int64_t memory = std::min(available_memory(), cgroup_memory().value_or(INT64_MAX));
+    return std::min(int64_t{4} << 30, memory / 8) / static_cast<int64_t>(sizeof(float));
+}
 
 ReadAhead::ReadAhead(std::vector<std::string> paths, const ReadOptions& options,
                      int64_t chunk_samples, int jobs, int64_t most_ahead)

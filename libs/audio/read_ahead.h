@@ -1,6 +1,7 @@
 // Decodes several inputs at once and returns their chunks in order.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,10 @@
 #include "audio/audio_chunks.h"
 
 namespace hark {
+
+// Samples that may wait in memory if one input after the other is long: 4 GB, or an eighth of what
+// a smaller machine has left.
+int64_t affordable_samples_ahead();
 
 class ReadAhead {
   public:
