@@ -178,6 +178,11 @@ TEST_P(Quantized, ProductsThatNeedNotBeBatchInvariantAreThoseOfTheValues) {
                                          {1, 300, 2048},
                                          {1, 1000, 4096},
                                          {1, 20, 14336},
+                                         {1, 48, 256},  // Hopper's copy engine: whole groups
+                                         {1, 64, 2048},
+                                         {1, 8448, 2048},
+                                         {1, 4112, 4096},
+                                         {1, 16, 14336},
                                          {9, 37, 256},
                                          {32, 130, 352},
                                          {33, 200, 1280},
@@ -237,7 +242,7 @@ TEST_P(Quantized, NormAndGateAreWhatTheyAreByThemselves) {
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype on = GetParam().activations;
     for (const Dtype dtype : kQuantizedDtypes)
-        for (const auto& [n, k] : {std::pair<int64_t, int64_t>{24, 256}, {4200, 512}})
+        for (const auto& [n, k] : {std::pair<int64_t, int64_t>{24, 256}, {4200, 512}, {2200, 2048}})
             for (const int64_t rows : {1, 5, 70}) {
                 if (rows > 8 && on == Dtype::f32) continue;  // a GPU's tiles
                 // Else a GPU has kernels of one row and of tiles.

@@ -25,6 +25,10 @@ namespace hark::cuda {
 CUtensorMap tile_map(Dtype dtype, const void* data, std::initializer_list<uint64_t> sizes,
                      std::initializer_list<uint64_t> strides, std::initializer_list<uint32_t> box);
 
+// The same of pairs of bytes, whose boxes are stored as they are: box[0] is a multiple of 16 bytes.
+CUtensorMap plain_map(const void* data, std::initializer_list<uint64_t> sizes,
+                      std::initializer_list<uint64_t> strides, std::initializer_list<uint32_t> box);
+
 // Whether the current GPU has compute capability 9.0.
 bool is_hopper();
 

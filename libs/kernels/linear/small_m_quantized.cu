@@ -1,6 +1,8 @@
 // Products of few rows and quantised weights, and the values of such weights.
 #include "kernels/linear/small_m_quantized.cuh"
 
+#include "kernels/linear/quantized_row_tma.cuh"
+
 namespace hark::cuda {
 namespace {
 
@@ -28,8 +30,11 @@ void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const 
             launch_quantized<Block, Rows>(ctx, args, RowTiles(), ceil_div(args.rows, Rows::kRows),
                                           xs, ws, stride);
         };
-        if (args.rows == 1 && !ctx.batch_invariant)
+        if (args.rows == 1 && !ctx.batch_invariant) {
+            if constexpr (requires { quantized_row::RowOfChunks<Block>::kPitch; })
+                if (quantized_row::launch<Block>(ctx, args, xs, ws, stride)) return;
             return launch.template operator()<OneRow<__half, Block>>();
+        }
         if (args.rows > 8 && has_room_for_many<Block>(args))
             return launch.template operator()<ManyRows<__half, Block, 4>>();
         launch.template operator()<ManyRows<__half, Block, 1>>();

@@ -1,0 +1,150 @@
+// linear of one row and quantised weights on Hopper: divided as in small_m_quantized.cuh, but one
+// instruction of one lane has the copy engine bring a chunk of 16 rows (quantized_row_chunks.cuh).
+#pragma once
+
+#include "kernels/cuda/hopper.cuh"
+#include "kernels/linear/quantized_row_chunks.cuh"
+#include "kernels/linear/small_m_quantized.cuh"
+
+namespace hark::cuda::quantized_row {
+
+constexpr int kMostSlices = 8, kBlocks = 2;  // warps of a block; blocks of a multiprocessor
+constexpr int kStages = 2;                   // chunks in flight per warp
+// Groups after which a block meets; sums of as many again may be written meanwhile.
+constexpr int kTogether = 2, kGroupsOfSums = 2 * kTogether;
+
+template <class Block>
+constexpr int kChunkBytes = RowOfChunks<Block>::kColumns / Block::kValues* Block::kBytes;
+template <class Block>
+constexpr int kStageBytes = kGroupRows* RowOfChunks<Block>::kPitch;
+
+// [slices][stages][kStageBytes], [kGroupsOfSums][slices][kPitch] floats, [slices][stages] barriers
+template <class Block>
+constexpr int shared_bytes(int slices) {
+    return slices * (kStages * (kStageBytes<Block> + static_cast<int>(sizeof(uint64_t))) +
+                     kGroupsOfSums * kPitch * static_cast<int>(sizeof(float)));
+}
+
+// Output n from the sums of its group's slices.
+__device__ inline void write_output(const SmallMArgs& args, const float* sums, int n,
+                                    float residual) {
+    const auto value_of = [&](int row, const EpilogueParams& params) {
+        float sum = 0;
+#pragma unroll 8
+        for (int s = 0; s < args.slices; ++s) sum += sums[s * kPitch + row];
+        return apply_epilogue(args, params, sum, residual);
+    };
+    const int row = threadIdx.x % kGroupRows;
+    float value = value_of(row, epilogue_params(args, n));
+    if (args.up > 0)
+        value = gated_value(args, value, value_of(row + 8, epilogue_params(args, args.up + n)));
+    store_any(args.y, args.y_type, n, value);
+}
+
+// y for one group of 16 rows of w after the other. Warp s sums slice s, args.units chunks are
+// divided among args.slices. The block meets after two groups; then one warp, another one each
+// time, finishes them.
+template <class Block>
+__global__ void __launch_bounds__(32 * kMostSlices, kBlocks)
+    quantized_row_kernel(SmallMArgs args, const __half* x, const __grid_constant__ CUtensorMap w) {
+#if HARK_HOPPER_CODE
+    using Rows = RowOfChunks<Block>;
+    extern __shared__ __align__(128) uint8_t chunks[];
+    pdl_trigger();
+    const Groups groups(args, 1, args.up > 0, args.up);
+    const int slice = __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x) / 32, 0);
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, step = gridDim.x;
+    const int begin = args.slice_begin(slice), end = args.slice_begin(slice + 1);
+    uint8_t* stages = chunks + slice * kStages * kStageBytes<Block>;
+    auto* all_sums = reinterpret_cast<float*>(chunks + args.slices * kStages * kStageBytes<Block>);
+    auto* ready = reinterpret_cast<uint64_t*>(all_sums + kGroupsOfSums * args.slices * kPitch) +
+                  slice * kStages;
+    if (lane == 0) {
+        hopper::prefetch_map(w);
+        for (int i = 0; i < kStages; ++i) hopper::init(ready[i], 1);
+        hopper::fence_init();
+    }
+    int next_group = blockIdx.x, next_chunk = begin;
+    // A copy begins at a multiple of 16 bytes.
+    const auto start_next = [&](int stage) {
+        if (lane == 0 && next_group < groups.count()) {
+            hopper::arrive_expecting(ready[stage], kStageBytes<Block>);
+            hopper::copy_box(stages + stage * kStageBytes<Block>, w, ready[stage],
+                             next_chunk * kChunkBytes<Block> / 16 * 8, next_group * groups.outputs,
+                             0);
+        }
+        if (++next_chunk < end) return;
+        next_chunk = begin;
+        next_group += step;
+    };
+#pragma unroll 1
+    for (int i = 0; i < kStages; ++i) start_next(i);
+    __syncwarp();
+    pdl_wait();
+    int stage = 0, round = 0;
+    uint32_t parity = 0;
+#pragma unroll 1
+    for (int group = blockIdx.x; group < groups.count(); group += step, ++round) {
+        const bool is_first = round % kTogether == 0;
+        const bool meets = !is_first || group + step >= groups.count();
+        // Half a warp finishes each group, the second one the group before.
+        const int back = (slice + round / kTogether) % args.slices * 2 + lane / kGroupRows;
+        const int output = (group - back * step) * groups.outputs + lane % kGroupRows;
+        const bool writes =
+            meets && back < (is_first ? 1 : 2) && lane % kGroupRows < groups.outputs;
+        const float residual = writes ? residual_at(args, output) : 0.0f;
+        Rows product;
+#pragma unroll 1
+        for (int chunk = begin; chunk < end; ++chunk) {
+            hopper::wait(ready[stage], parity);
+            const uint8_t* low = stages + stage * kStageBytes<Block> + g * Rows::kPitch +
+                                 chunk * kChunkBytes<Block> % 16;
+            product.multiply(low, low + 8 * Rows::kPitch, x + chunk * Rows::kColumns);
+            __syncwarp();
+            start_next(stage);
+            if (++stage == kStages) stage = 0, parity ^= 1;
+        }
+        const auto sums_of = [&](int i) {
+            return all_sums + i % kGroupsOfSums * args.slices * kPitch;
+        };
+        for (int half = 0; half < 2; ++half) {
+            float sum = product.sum(half);
+            sum += __shfl_xor_sync(0xffffffff, sum, 1);
+            sum += __shfl_xor_sync(0xffffffff, sum, 2);
+            if (t == 0) sums_of(round)[slice * kPitch + 8 * half + g] = sum;
+        }
+        if (!meets) continue;
+        __syncthreads();
+        if (writes) write_output(args, sums_of(round - back), output, residual);
+    }
+#endif
+}
+
+// Returns false, and does nothing, if the copy engine cannot bring such weights, if their last
+// group of rows is not whole, or if it is not Hopper.
+template <class Block>
+bool launch(Context& ctx, SmallMArgs args, const __half* x, const uint8_t* w, int64_t stride) {
+    const bool gated = args.up > 0;
+    const int outputs = gated ? kGroupRows / 2 : kGroupRows;
+    const auto kernel = quantized_row_kernel<Block>;
+    if (args.n % outputs != 0 || stride % 16 != 0 || reinterpret_cast<uintptr_t>(w) % 16 != 0 ||
+        !has_hopper_code(reinterpret_cast<const void*>(kernel)))
+        return false;
+    args.units = static_cast<int>(args.k / RowOfChunks<Block>::kColumns);
+    // As few as give the longest slice the same length.
+    args.slices =
+        static_cast<int>(ceil_div(args.units, ceil_div(args.units, int64_t{kMostSlices})));
+    const int shared = shared_bytes<Block>(args.slices);
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    const auto row = static_cast<uint64_t>(stride);
+    const CUtensorMap map =
+        plain_map(w, {row / 2, static_cast<uint64_t>(args.n), 2},
+                  {row, row * static_cast<uint64_t>(gated ? args.up : kGroupRows / 2)},
+                  {static_cast<uint32_t>(RowOfChunks<Block>::kPitch) / 2, kGroupRows / 2, 2});
+    const auto blocks = static_cast<unsigned>(
+        std::min<int64_t>(args.n / outputs, int64_t{kBlocks} * multiprocessors()));
+    pdl_launch(ctx, kernel, blocks, 32 * args.slices, static_cast<size_t>(shared), args, x, map);
+    return true;
+}
+
+}  // namespace hark::cuda::quantized_row
