@@ -92,7 +92,7 @@ std::optional<Shape> published_shape(const std::string& name) {
 Shape shape_of_config(const fs::path& path) {
     const std::string text = read_file(path, size_t{1} << 20);
     const auto root = parse_json(text, path.string());
-    const std::string name = path.parent_path().filename().string();
+    const std::string name = fs::absolute(path).lexically_normal().parent_path().filename();
     if (root.is_object() && root.value("model_type", "") == "whisper")
         return Shape(name, whisper::parse_config(text, path.string()));
     return Shape(name, gpt::parse_config(text, path.string()));
