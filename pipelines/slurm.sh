@@ -121,7 +121,7 @@ say_cost "$elements"
 if [ ${#todo[@]} -eq 0 ]; then
     say "nothing is left: hark-shard merge joins the results"
 elif [ -n "$dry_run" ]; then
-    say "at most $elements elements of $limit each, and again as often as they reach that limit"
+    say "at most $(counted "$elements" element) of $limit each, and again as often as they reach that limit"
 else
     submit
 fi
