@@ -2,7 +2,7 @@
 # changelog.sh [REPOSITORY]: writes CHANGELOG.md from the commits of a repository (this one) to stdout: for each
 # version what is new, faster and fixed, the newest first. A version's commits are those since CMakeLists.txt
 # got its number. Commits of kinds and scopes that no user meets are left out, and in the first version all
-# but what is new: nothing was released before it that could be fixed.
+# but what is new: nothing was released before it that could be fixed. A scope that it does not know is an error.
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
 export LC_ALL=C
@@ -15,20 +15,22 @@ mapfile -t begins < <(git log --reverse --format=%H -G'^project\(hark VERSION' -
 # entries RANGE FIRST: the commits of a range as lines of Markdown under headings.
 entries() {
     git log --reverse --no-merges --format=%s "$1" | awk -v first="$2" '
+        function scopes(name, list,    words, i) {
+            for (i = split(list, words, " "); i; --i) area[words[i]] = name
+        }
         BEGIN {
             split("feat perf fix", kinds, " ")
             heading["feat"] = "New"; heading["perf"] = "Faster"; heading["fix"] = "Fixed"
-            area["whisper"] = area["whisper-transcribe"] = area["audio"] = area["mel"] = area["vad"] = "Speech"
-            area["speech"] = area["whisper-eval"] = area["eval"] = area["audio-decode"] = area["redact"] = "Speech"
-            area["gpt"] = area["gpt-generate"] = area["generate"] = area["text"] = "Language models"
-            area["gpt-embed"] = area["gpt-eval"] = area["gpt-tokenize"] = area["models"] = "Language models"
-            area["hub"] = area["hark-model"] = "Models and their files"
-            area["gpt-train"] = area["train"] = "Training"
-            area["serve"] = "Server"
-            area["pipelines"] = area["hark"] = area["lambda"] = area["shard"] = area["doctor"] = "Commands"
-            area["profile"] = area["trace"] = area["advise"] = area["shards"] = area["worker"] = "Commands"
-            area["cli"] = area["plots"] = area["packages"] = area["wasm"] = area["tools"] = area[""] = "Commands"
-            area["kernels"] = area["cuda"] = "Computing"
+            scopes("Speech", "whisper whisper-transcribe whisper-eval eval audio audio-decode mel vad speech redact")
+            scopes("Language models", "gpt gpt-generate gpt-embed gpt-eval gpt-tokenize generate text models")
+            scopes("Models and their files", "hub hark-model formats")
+            scopes("Training", "gpt-train train comm")
+            scopes("Server", "serve")
+            scopes("Commands", "pipelines hark transcribe live ask summarize search batch worker parallel slurm lambda " \
+                "server plot plots shard shards doctor advise profile trace cli core packages wasm tools")
+            scopes("Computing", "kernels cuda linear attention quant nn")
+            scopes("-", "bench build ci docs scripts test")
+            area[""] = "Commands"
             split("Commands|Speech|Language models|Models and their files|Training|Server|Computing", areas, "|")
         }
         match($0, /^(feat|perf|fix)(\([^)]*\))?!?: /) {
@@ -36,10 +38,16 @@ entries() {
             breaks = kind ~ /!$/
             sub(/[^a-z].*/, "", kind)
             sub(/^[a-z]*\(?/, "", scope); sub(/[,)!].*/, "", scope)
-            if (!(scope in area) || (first && kind != "feat")) next
+            if (!(scope in area)) {
+                print "changelog.sh: " $0 ": no area has this scope; give it one in changelog.sh" > "/dev/stderr"
+                unknown = 1
+                next
+            }
+            if (area[scope] == "-" || (first && kind != "feat")) next
             lines[kind, area[scope]] = lines[kind, area[scope]] "- " (breaks && !first ? "Breaking: " : "") text "\n"
         }
         END {
+            if (unknown) exit 1
             for (k = 1; k <= 3; ++k) {
                 kind = kinds[k]; shown = 0
                 for (a = 1; a in areas; ++a) if ((kind, areas[a]) in lines) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks packages/changelog.sh on a small repository of two versions: what each has, and that the first has only
-# what is new.
+# Checks packages/changelog.sh on a small repository of two versions: what each has, that the first has only what is
+# new, and that an unknown scope is an error.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 work="$(mktemp -d)"
@@ -25,6 +25,7 @@ commit 'refactor(serve): names'
 commit 'perf(vad): half the time'
 commit 'feat(audio, mel)!: 48 kHz'
 commit 'feat(bench): a table'
+commit 'perf(kernels): products in half the time'
 diff - <("$here/../packages/changelog.sh" "$work") << 'END'
 # Changes
 
@@ -48,6 +49,10 @@ Written from the commits by `packages/changelog.sh`. The version is that of `har
 
 - half the time
 
+#### Computing
+
+- products in half the time
+
 ### Fixed
 
 #### Server
@@ -64,3 +69,9 @@ Written from the commits by `packages/changelog.sh`. The version is that of `har
 
 - a front end
 END
+# A scope without an area would be left out silently.
+commit 'fix(nowhere): a fault'
+if said="$("$here/../packages/changelog.sh" "$work" 2>&1 > /dev/null)"; then
+    echo "changelog.sh: expected an error for an unknown scope" >&2 && exit 1
+fi
+[ "$said" = "changelog.sh: fix(nowhere): a fault: no area has this scope; give it one in changelog.sh" ]
