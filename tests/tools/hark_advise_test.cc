@@ -102,6 +102,10 @@ TEST_F(Advise, OfAConfigAlone) {
     fs::copy(kDemo / "config.json", config);
     const auto report = json("--model '" + config.string() + "' --gpu l4");
     EXPECT_EQ(report["kind"], "whisper");
+    // It has its folder's name.
+    const ProcessResult here = run_shell("cd '" + home_.path().string() +
+                                         "' && hark-advise --model ./config.json --gpu l4");
+    EXPECT_EQ(here.out.rfind(home_.path().filename().string() + " (", 0), 0u) << here.out;
     expect_fails_without_output(advise("-m '" + config.string() + "' --device cpu --run"), 1,
                                 config.string());
 }
