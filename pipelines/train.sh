@@ -131,7 +131,10 @@ make_tokens() {
     if [ ! -e "$run/tokenizer/tokenizer.json" ]; then
         say "tokenizer of $vocab_size tokens -> $run/tokenizer"
         gpt-tokenize --train-tokenizer --vocab-size "$vocab_size" --output-dir "$run/tokenizer" \
-            "${texts[@]}"
+            "${texts[@]}" || {
+            rm -rf "$run/tokenizer" "$run/texts.cksum" # other texts may follow
+            exit 1
+        }
     fi
     [ ! -e "$run/train.bin" ] || return 0
     say "tokens -> $run/train.bin and $run/val.bin"

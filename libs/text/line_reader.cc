@@ -1,7 +1,6 @@
 #include "text/line_reader.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "core/error.h"
@@ -15,13 +14,13 @@ constexpr size_t kReadAtOnce = size_t{1} << 16;
 // Recordings, tensor streams, models and UTF-16 have a zero byte in their first ones.
 constexpr size_t kExamined = 1024;
 
-void require_text(const std::string& first, const std::string& name) {
-    const size_t zero = std::string_view(first).substr(0, kExamined).find('\0');
+}  // namespace
+
+void require_text(std::string_view first, const std::string& name) {
+    const size_t zero = first.substr(0, kExamined).find('\0');
     require(zero == std::string::npos, name, ": this is no text (got a zero byte at offset ", zero,
             ", expected UTF-8); hark transcribe makes text of a recording");
 }
-
-}  // namespace
 
 std::optional<std::string> LineReader::next(const char* what) {
     size_t end = whole_ ? std::string::npos : ahead_.find('\n', taken_);

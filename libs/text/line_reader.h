@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/files/io.h"
 
 namespace hark {
+
+// Throws Error if a zero byte shows that an input is no text: `first` is its beginning.
+void require_text(std::string_view first, const std::string& name);
 
 class LineReader {
   public:

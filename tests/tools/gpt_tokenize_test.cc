@@ -192,6 +192,30 @@ TEST(GptTokenize, AnEmptyFileAmongOthersIsAWarning) {
     expect_fails(tokenize({"--decode", empty}), 1, empty + ": the file is empty");
 }
 
+TEST(GptTokenize, WhatIsNoTextIsRefused) {
+    const TemporaryDirectory directory;
+    const std::string sound = samples_dir() / "key.wav", text = directory.path() / "text";
+    write_text(text, "some text");
+    const std::string refused = "gpt-tokenize: " + sound +
+                                ": this is no text (got a zero byte at offset 7, expected UTF-8); "
+                                "hark transcribe makes text of a recording\n";
+    for (const char* format : {"text", "jsonl"}) {
+        const ProcessResult alone = tokenize({"--input-format", format, sound});
+        EXPECT_EQ(alone.exit_code, 1) << format;
+        EXPECT_EQ(alone.out, "") << format;
+        EXPECT_EQ(alone.err, refused);
+    }
+    // The other files are read.
+    const ProcessResult both = tokenize({text, sound, text});
+    EXPECT_EQ(both.exit_code, 1);
+    EXPECT_EQ(both.err, refused);
+    EXPECT_EQ(both.out, tokenize({text, text}).out);
+    // As a pipe brings it, byte by byte.
+    expect_fails(run_shell("for x in $(seq 7); do printf a; sleep 0.02; done | cat - '" + sound +
+                           "' | gpt-tokenize --model '" + kDemo + "/'"),
+                 1, "stdin: this is no text (got a zero byte at offset 14");
+}
+
 TEST(GptTokenize, InputsThatCannotBeReadLeaveNoEmptyFile) {
     for (const char* format : {"tokens", "ids"}) {
         const ProcessResult result = tokenize({"--format", format, "/nowhere/a", "/nowhere/b"});
@@ -207,11 +231,12 @@ TEST(GptTokenize, ALineOfJsonHasABound) {
     GTEST_SKIP() << "AddressSanitizer reserves terabytes of the address space that this bounds";
 #endif
     const ProcessResult endless =
-        run_shell("ulimit -v 2000000; gpt-tokenize --model '" + kDemo +
-                  "/' --threads 1 --input-format jsonl < /dev/zero | cat; exit ${PIPESTATUS[0]}");
+        run_shell("tr '\\0' x < /dev/zero | (ulimit -v 2000000; gpt-tokenize --model '" + kDemo +
+                  "/' --threads 1 --input-format jsonl) | cat; exit ${PIPESTATUS[1]}");
     expect_fails(endless, 1, "stdin: line 1: the line is longer than 64 MiB");
     const ProcessResult second = run_shell(
-        "{ echo '{\"text\": \"one\"}'; head -c 67108865 /dev/zero; } | gpt-tokenize --model '" +
+        "{ echo '{\"text\": \"one\"}'; head -c 67108865 /dev/zero | tr '\\0' x; } | gpt-tokenize "
+        "--model '" +
         kDemo + "/' --input-format jsonl --format ids");
     expect_fails(second, 1, "stdin: line 2: the line is longer than 64 MiB");
     EXPECT_EQ(second.out, tokenize({"--format", "ids"}, "one").out);

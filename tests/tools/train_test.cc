@@ -52,6 +52,23 @@ TEST(Train, MakesAModelOfAText) {
     EXPECT_EQ(lines_in(folder.text("a run/run.tsv")), 13);
 }
 
+// The folder takes the right text after that.
+TEST(Train, ARecordingIsNoText) {
+    Folder folder;
+    write_book(folder);
+    const std::string sound = (samples_dir() / "key.wav").string();
+    for (const std::string& texts : {sound, "book.txt " + sound}) {
+        const ProcessResult refused = train_script(folder, texts + " --steps 2");
+        EXPECT_EQ(refused.exit_code, 1) << refused.err;
+        EXPECT_EQ(refused.out, "");
+        expect_contains(refused.err,
+                        "gpt-tokenize: " + sound + ": this is no text (got a zero byte");
+        EXPECT_EQ(refused.err.find("other texts"), std::string::npos) << refused.err;
+    }
+    const ProcessResult made = train_script(folder, "book.txt --steps 2");
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+}
+
 TEST(Train, ContinuesAStoppedRun) {
     Folder folder;
     write_book(folder);

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 #include "core/json/json.h"
+#include "text/line_reader.h"
 #include "text/lines.h"
 
 namespace hark {
@@ -80,6 +82,7 @@ void DocumentReader::fill(size_t target) {
 std::optional<TextBlock> DocumentReader::next() {
     for (size_t target = block_bytes_;;) {
         fill(target);
+        if (!std::exchange(examined_, true)) require_text(held_, in_.name());
         if (held_.empty()) return close();
         TextBlock block;
         const size_t taken = options_.jsonl() ? take_lines(block) : take_parts(block);

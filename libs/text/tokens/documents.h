@@ -63,7 +63,8 @@ class DocumentReader {
     static constexpr size_t kMaxUncutBytes = size_t{1} << 30;
 
     // Returns nullopt at the end of the input. Throws Error if a line of JSON is longer than
-    // kMaxLineBytes (text/lines.h), or a text has no place to cut it in kMaxUncutBytes.
+    // kMaxLineBytes (text/lines.h), a text has no place to cut it in kMaxUncutBytes, or a zero
+    // byte at its beginning shows that it is no text.
     std::optional<TextBlock> next();
     // Ends the document that a broken input left open, if it did.
     std::optional<TextBlock> close();
@@ -83,6 +84,7 @@ class DocumentReader {
     std::string held_;          // read and not yet returned
     bool ended_ = false;        // the input
     bool empty_ = true;         // the input, so far
+    bool examined_ = false;     // for being text
     bool in_document_ = false;  // its beginning was returned, its end was not
     size_t line_ = 1;
 };
