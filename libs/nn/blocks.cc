@@ -6,31 +6,32 @@
 
 namespace hark {
 
-LinearGroup::LinearGroup(Linear stacked, const std::vector<int64_t>& widths)
-    : products_{std::move(stacked)} {
+void LinearGroup::add(Linear stacked, const std::vector<int64_t>& widths) {
     int64_t first = 0;
-    for (const int64_t width : widths) first_.push_back(first), first += width;
-    require(first == products_[0].weight.values.dim(0), "linear group: expected parts of ", first,
-            " rows in all, found ", products_[0].weight.values);
+    for (const int64_t width : widths) {
+        parts_.push_back({products_.size(), first});
+        first += width;
+    }
+    require(first == stacked.weight.values.dim(0), "linear group: expected parts of ", first,
+            " rows in all, found ", stacked.weight.values);
+    products_.push_back(std::move(stacked));
 }
-
-LinearGroup::LinearGroup(std::vector<Linear> parts)
-    : products_(std::move(parts)), first_(products_.size()) {}
 
 std::vector<Columns> LinearGroup::operator()(Context& ctx, Tensor x, const Norm& norm,
                                              Activation activation, const Append* append) const {
-    std::vector<Columns> columns;
+    std::vector<Tensor> ys;
     if (is_stacked()) {
-        const Tensor y = products_[0](ctx, x, activation, {norm, append});
-        for (const int64_t first : first_) columns.push_back({y, first});
-        return columns;
+        ys.push_back(products_[0](ctx, x, activation, {norm, append}));
+    } else {
+        if (norm.weight) {
+            Tensor normed = ctx.arena.tensor(x.dtype, {x.rows(), x.dim(-1)});
+            normalize(ctx, normed, x, norm);
+            x = normed;
+        }
+        for (const Linear& product : products_) ys.push_back(product(ctx, x, activation));
     }
-    if (norm.weight) {
-        Tensor normed = ctx.arena.tensor(x.dtype, {x.rows(), x.dim(-1)});
-        normalize(ctx, normed, x, norm);
-        x = normed;
-    }
-    for (const Linear& product : products_) columns.push_back({product(ctx, x, activation), 0});
+    std::vector<Columns> columns;
+    for (const Part& part : parts_) columns.push_back({ys[part.product], part.first});
     return columns;
 }
 

@@ -25,15 +25,15 @@ struct Linear {
 };
 
 // Products of one x: queries, keys and values, or gate and up. Parts of one type are stacked to one
-// matrix and computed at once; parts of several types (a mixed GGUF file) are products of their
-// own.
+// matrix and computed at once; a mixed GGUF file's are several matrices, in which neighbours of one
+// type are stacked.
 class LinearGroup {
   public:
     LinearGroup() = default;
-    // One linear whose rows are those of the parts, of `widths` rows each.
-    LinearGroup(Linear stacked, const std::vector<int64_t>& widths);
-    // A linear per part.
-    explicit LinearGroup(std::vector<Linear> parts);
+    // One linear whose rows are those of all parts, of `widths` rows each.
+    LinearGroup(Linear stacked, const std::vector<int64_t>& widths) { add(stacked, widths); }
+    // Adds the next parts: a linear with their rows. Throws Error if it has another number of rows.
+    void add(Linear stacked, const std::vector<int64_t>& widths);
 
     // The parts' columns of f(norm(x)), in the arena; no norm if it has no weight. append: as in
     // linear(), only if is_stacked().
@@ -46,7 +46,11 @@ class LinearGroup {
 
   private:
     std::vector<Linear> products_;
-    std::vector<int64_t> first_;  // per part; its column, if they are stacked
+    struct Part {
+        size_t product;
+        int64_t first;  // its column there
+    };
+    std::vector<Part> parts_;
 };
 
 struct LayerNorm {

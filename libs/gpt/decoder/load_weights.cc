@@ -39,31 +39,37 @@ class PartReader {
     Norm norm(Part weight) { return norm(weight, Part::token_table); }  // without a bias
     Linear linear(Part weight, Part bias) { return {matrix(weight), vector_or_none(bias)}; }
 
-    // The parts as one product if they have one type and need not be apart, else one each; parts
+    // Neighbouring parts of one type as one product if they need not be apart, else one each; parts
     // that are used in the file are apart. The file has them one by one, or in one
     // tensor `fused`.
     LinearGroup group(Part fused, Part fused_bias, const std::vector<std::pair<Part, Part>>& parts,
                       const std::vector<int64_t>& widths, bool apart = false) {
         if (has(fused)) return {linear(fused, fused_bias), widths};
-        std::vector<Part> weights, biases;
-        for (const auto& [weight, bias] : parts) {
-            weights.push_back(weight);
-            if (has(bias)) biases.push_back(bias);
-        }
+        std::vector<Part> weights;
+        for (const auto& [weight, bias] : parts) weights.push_back(weight);
         const std::vector<Tensor> tensors = take_all(weights);
         const bool in_place = !is_turned(source_, spec(weights[0])) &&
                               std::all_of(tensors.begin(), tensors.end(), [&](const Tensor& one) {
                                   return weights_.stays_in_place(one);
                               });
-        const bool stacks = !apart && !in_place &&
-                            std::all_of(tensors.begin(), tensors.end(),
-                                        [&](auto& one) { return one.dtype == tensors[0].dtype; });
-        if (stacks && (biases.empty() || biases.size() == parts.size()))
-            return {{matrix(weights[0], tensors), vectors(biases)}, widths};
-        std::vector<Linear> linears;
-        for (size_t i = 0; i < parts.size(); ++i)
-            linears.push_back({matrix(weights[i], {tensors[i]}), vector_or_none(parts[i].second)});
-        return LinearGroup(std::move(linears));
+        LinearGroup linears;
+        for (size_t begin = 0, end; begin < parts.size(); begin = end) {
+            const auto stacks_with_first = [&](size_t i) {
+                return !apart && !in_place && tensors[i].dtype == tensors[begin].dtype &&
+                       has(parts[i].second) == has(parts[begin].second);
+            };
+            std::vector<Part> biases;
+            for (end = begin; end < parts.size() && (end == begin || stacks_with_first(end)); ++end)
+                if (has(parts[end].second)) biases.push_back(parts[end].second);
+            const std::vector<Tensor> rows(&tensors[begin], &tensors[begin] + (end - begin));
+            const Matrix all = matrix(weights[begin], rows);
+            if (end - begin == 1)
+                linears.add({all, vectors(biases)}, {all.values.dim(0)});
+            else
+                linears.add({all, vectors(biases)},
+                            {&widths[begin], &widths[begin] + (end - begin)});
+        }
+        return linears;
     }
 
     // The router decides which experts compute a token: int8 or fp8 would change its choices.
