@@ -193,13 +193,13 @@ void many_queries(const Problem& p, const Task& task, const Scratch& scratch, in
     const auto rows_of = [&](const std::byte* cache) {
         return p.rows_of(cache, b, h, first_key, seen, end_key, scratch.rows);
     };
-    cpu.pack_transposed(scratch.keys, rows_of(p.keys), p.type_of_rows(), p.head, all_keys);
+    cpu.pack_transposed(scratch.keys, rows_of(p.keys), p.head, p.type_of_rows(), p.head, all_keys);
     cpu.pack(scratch.values, rows_of(p.values), p.type_of_rows(), all_keys, p.head);
     for (int64_t j = task.begin; j < task.end; j += block) {
         const int64_t rows = std::min<int64_t>(block, task.end - j);
         const int64_t keys = p.end_key(b, j + rows - 1) - first_key;  // of the block's last row
         cpu.multiply_packed(scratch.scores, ld_scores, p.query(b, j, h), p.q_width, scratch.keys,
-                            rows, keys, p.head, p.head);
+                            rows, keys, p.head, p.head, false);
         float totals[kMostInBlock];
         for (int64_t r = 0; r < rows; ++r) {
             float* row = scratch.scores + r * ld_scores;
@@ -210,7 +210,7 @@ void many_queries(const Problem& p, const Task& task, const Scratch& scratch, in
             std::fill(row + end, row + keys, 0.0f);
         }
         cpu.multiply_packed(scratch.out, ld_out, scratch.scores, ld_scores, scratch.values, rows,
-                            p.head, keys, all_keys);
+                            p.head, keys, all_keys, false);
         for (int64_t r = 0; r < rows; ++r)
             cpu.multiply(p.result(b, j + r, h), scratch.out + r * ld_out, 1 / totals[r], p.head);
     }

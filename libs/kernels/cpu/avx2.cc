@@ -131,6 +131,12 @@ struct Vec {
     static F scales(const Of& of) {
         return set(of(0));
     }
+    // {a0, b0, a1, b1, ...}: the lower half of it, and the upper one.
+    static void interleave(F a, F b, F& lower, F& upper) {
+        const F even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
+        lower = _mm256_permute2f128_ps(even, odd, 0x20);
+        upper = _mm256_permute2f128_ps(even, odd, 0x31);
+    }
     static int32_t total(I x) {
         __m128i half = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
         half = _mm_add_epi32(half, _mm_shuffle_epi32(half, 0x4e));

@@ -130,6 +130,13 @@ struct Vec {
         else
             return _mm512_mask_mov_ps(set(of(0)), 0xff00, set(of(1)));
     }
+    // {a0, b0, a1, b1, ...}: the lower half of it, and the upper one.
+    static void interleave(F a, F b, F& lower, F& upper) {
+        const __m512i places =
+            _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        lower = _mm512_permutex2var_ps(a, places, b);
+        upper = _mm512_permutex2var_ps(a, _mm512_add_epi32(places, _mm512_set1_epi32(8)), b);
+    }
     static int32_t total(I x) { return _mm512_reduce_add_epi32(x); }
     static float first(F x) { return _mm512_cvtss_f32(x); }
     static float total(F x) { return _mm512_reduce_add_ps(x); }

@@ -72,9 +72,9 @@ struct CpuKernels {
     const char* name;
     // The processor has products of bf16 or s8: oneDNN's are fast, and those of s8 do not saturate.
     bool has_bf16, has_int8;
-    const ByteKernels* bytes;    // or none
-    const PanelKernels* panels;  // or none
-    const TileKernels* tiles;    // or none; with them, bytes
+    const ByteKernels* bytes;                   // or none
+    const PanelKernels* panels;                 // or none
+    const TileKernels* tiles;                   // or none; with them, bytes
     const IntegerAttention* integer_attention;  // or none
 
     // y[t * ldy + n - begin] = sum over k of x[t * ldx + k] * w[n][k], for n in [begin, end) and
@@ -152,14 +152,16 @@ struct CpuKernels {
     void (*combine)(AttentionSum& sum, const AttentionSum& run, int64_t head);
 
     // c (m, n) = a (m, k) b. b is packed in panels: packed[n / panel][k][n % panel]. Rows of c have
-    // room for n rounded up to whole panels. The first k of b's packed_k rows are used.
+    // room for n rounded up to whole panels. The first k of b's packed_k rows are used. Or c += a b
+    // if `adds`.
     int64_t panel;
     int64_t rows_at_once;  // m is best a multiple of it
     void (*pack)(float* packed, const void* b, Dtype dtype, int64_t k, int64_t n);  // b (k, n)
-    void (*pack_transposed)(float* packed, const void* b, Dtype dtype, int64_t k,
-                            int64_t n);  // b (n, k)
+    // b (n, k), its rows ldb values apart. Meanwhile the next panel's rows are requested.
+    void (*pack_transposed)(float* packed, const void* b, int64_t ldb, Dtype dtype, int64_t k,
+                            int64_t n);
     void (*multiply_packed)(float* c, int64_t ldc, const float* a, int64_t lda, const float* packed,
-                            int64_t m, int64_t n, int64_t k, int64_t packed_k);
+                            int64_t m, int64_t n, int64_t k, int64_t packed_k, bool adds);
 };
 
 // The best of those that this processor runs, or those of use_cpu_kernels().

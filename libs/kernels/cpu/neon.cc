@@ -102,6 +102,11 @@ struct Vec {
     static F scales(const Of& of) {
         return set(of(0));
     }
+    // {a0, b0, a1, b1, ...}: the lower half of it, and the upper one.
+    static void interleave(F a, F b, F& lower, F& upper) {
+        lower = vzip1q_f32(a, b);
+        upper = vzip2q_f32(a, b);
+    }
     static int32_t total(I x) { return vaddvq_s32(vreinterpretq_s32_s16(x)); }
     static float first(F x) { return vgetq_lane_f32(x, 0); }
     static float total(F x) { return (x[0] + x[2]) + (x[1] + x[3]); }

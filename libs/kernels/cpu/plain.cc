@@ -109,6 +109,11 @@ struct Vec {
     static F scales(const Of& of) {
         return set(of(0));
     }
+    // {a0, b0, a1, b1, ...}: the lower half of it, and the upper one.
+    static void interleave(F a, F b, F& lower, F& upper) {
+        lower = F{a[0], b[0], a[1], b[1]};
+        upper = F{a[2], b[2], a[3], b[3]};
+    }
     static int32_t total(I x) { return x[0] + x[1] + x[2] + x[3]; }
     static float total(F x) { return (x[0] + x[2]) + (x[1] + x[3]); }
     static float maximum(F x) {

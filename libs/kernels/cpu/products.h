@@ -10,8 +10,8 @@ using Constant = std::integral_constant<int, N>;
 // kChains vectors are kept apart, because an addition has to wait for the one before it.
 constexpr int kChains = 2;
 
-// Prefetches the lines of `bytes` bytes, kBytesAhead. The address may be past the weights: a prefetch does not
-// fault.
+// Prefetches the lines of `bytes` bytes, kBytesAhead. The address may be past the weights: a
+// prefetch does not fault.
 template <int bytes>
 static inline void prefetch_ahead(const void* from) {
     const auto place = reinterpret_cast<uintptr_t>(from) + uintptr_t{kBytesAhead};
@@ -194,24 +194,65 @@ static void pack(float* packed, const void* b, Dtype dtype, int64_t k, int64_t n
     pack_from(packed, static_cast<const float*>(b), k, n);
 }
 
-template <class T>
-static void pack_transposed_from(float* packed, const T* b, int64_t k_size, int64_t n_size) {
-    for (int64_t n = 0; n < n_size; n += kPanel, packed += kPanel * k_size)
-        for (int64_t i = 0; i < kPanel; ++i)
-            for (int64_t k = 0; k < k_size; k += W) {
-                float row[W] = {};
-                const int64_t width = k_size - k < W ? k_size - k : W;
-                if (n + i < n_size) widen_from(row, b + (n + i) * k_size + k, width);
-                for (int64_t j = 0; j < width; ++j) packed[(k + j) * kPanel + i] = row[j];
-            }
+// Transposes W rows of W numbers. Each step moves the first bit of a number's row to the end of its
+// column, and the first bit of its column to the end of its row.
+static inline void transpose_square(F (&rows)[W]) {
+#pragma GCC unroll 4
+    for (int step = 1; step < W; step *= 2) {
+        F from[W];
+#pragma GCC unroll 16
+        for (int i = 0; i < W; ++i) from[i] = rows[i];
+#pragma GCC unroll 8
+        for (int i = 0; i < W / 2; ++i)
+            Vec::interleave(from[i], from[i + W / 2], rows[2 * i], rows[2 * i + 1]);
+    }
 }
 
-static void pack_transposed(float* packed, const void* b, Dtype dtype, int64_t k, int64_t n) {
+// W columns of W rows of b (n_size, k_size), or of those there are and zeros.
+template <class T>
+static inline void take_square(F (&rows)[W], const T* b, int64_t ldb, int64_t k_size,
+                               int64_t n_size) {
+    if (k_size >= W && n_size >= W) {
+#pragma GCC unroll 16
+        for (int i = 0; i < W; ++i) rows[i] = Vec::load(b + i * ldb);
+        return;
+    }
+    for (int64_t i = 0; i < W; ++i) {
+        float row[W] = {};
+        if (i < n_size) widen_from(row, b + i * ldb, k_size < W ? k_size : W);
+        rows[i] = Vec::load(row);
+    }
+}
+
+template <class T>
+static void pack_transposed_from(float* packed, const T* b, int64_t ldb, int64_t k_size,
+                                 int64_t n_size) {
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+    const int64_t panels = (n_size + kPanel - 1) / kPanel;
+    for (int64_t n = 0; n < panels * kPanel; n += W) {
+        float* to = packed + n / kPanel * kPanel * k_size + n % kPanel;
+        for (int64_t k = 0; k < k_size; k += W) {
+            const T* from = b + n * ldb + k;
+            if (k % kLine == 0)
+                for (int64_t i = 0; i < W; ++i) __builtin_prefetch(from + (kPanel + i) * ldb, 0, 2);
+            F rows[W];
+            take_square(rows, from, ldb, k_size - k, n_size - n);
+            transpose_square(rows);
+            const int64_t width = k_size - k < W ? k_size - k : W;
+#pragma GCC unroll 16
+            for (int64_t j = 0; j < W; ++j)
+                if (j < width) Vec::store(to + (k + j) * kPanel, rows[j]);
+        }
+    }
+}
+
+static void pack_transposed(float* packed, const void* b, int64_t ldb, Dtype dtype, int64_t k,
+                            int64_t n) {
     if (dtype == Dtype::f16)
-        return pack_transposed_from(packed, static_cast<const f16_t*>(b), k, n);
+        return pack_transposed_from(packed, static_cast<const f16_t*>(b), ldb, k, n);
     if (dtype == Dtype::bf16)
-        return pack_transposed_from(packed, static_cast<const bf16_t*>(b), k, n);
-    pack_transposed_from(packed, static_cast<const float*>(b), k, n);
+        return pack_transposed_from(packed, static_cast<const bf16_t*>(b), ldb, k, n);
+    pack_transposed_from(packed, static_cast<const float*>(b), ldb, k, n);
 }
 
 // M rows of a times one panel: M * kPanelVectors accumulators stay in registers. Adds to c if
@@ -250,23 +291,28 @@ constexpr int64_t kTermsInChain = 256;
 
 template <int M>
 static inline void panel_rows(float* c, int64_t ldc, const float* a, int64_t lda,
-                              const float* panel, int64_t k_size) {
+                              const float* panel, int64_t k_size, bool adds) {
     int64_t k = 0;
     do {
         const int64_t terms = k_size - k < kTermsInChain ? k_size - k : kTermsInChain;
-        panel_tile<M>(c, ldc, a + k, lda, panel + k * kPanel, terms, k > 0);
+        panel_tile<M>(c, ldc, a + k, lda, panel + k * kPanel, terms, adds || k > 0);
         k += terms;
     } while (k < k_size);
 }
 
 static void multiply_packed(float* c, int64_t ldc, const float* a, int64_t lda, const float* packed,
-                            int64_t m_size, int64_t n_size, int64_t k_size, int64_t packed_k) {
+                            int64_t m_size, int64_t n_size, int64_t k_size, int64_t packed_k,
+                            bool adds) {
     constexpr int M = Vec::kPanelRows;
     for (int64_t n = 0; n < n_size; n += kPanel, packed += kPanel * packed_k) {
         int64_t m = 0;
-        for (; m + M <= m_size; m += M)
-            panel_rows<M>(c + m * ldc + n, ldc, a + m * lda, lda, packed, k_size);
-        for (; m < m_size; ++m)
-            panel_rows<1>(c + m * ldc + n, ldc, a + m * lda, lda, packed, k_size);
+        const auto rows = [&](auto count) {
+            panel_rows<count.value>(c + m * ldc + n, ldc, a + m * lda, lda, packed, k_size, adds);
+            m += count.value;
+        };
+        while (m + M <= m_size) rows(Constant<M>());
+        if (m + 4 <= m_size) rows(Constant<4>());
+        if (m + 2 <= m_size) rows(Constant<2>());
+        if (m < m_size) rows(Constant<1>());
     }
 }

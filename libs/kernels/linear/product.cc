@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/linear/onednn.h"
+#include "kernels/linear/panels.h"
 #include "kernels/linear/quantized_product.h"
 #include "kernels/quant/fp8_rows.h"
 
@@ -10,6 +11,8 @@ namespace hark {
 namespace {
 
 constexpr int64_t kBlockWeights = 1 << 22;  // converted at a time, at most
+// Columns of a panel of weights that is packed: 128 KB in the second cache.
+constexpr int64_t kPackedDepth = 512;
 
 // Up to kFewRowsOnCpu rows, directly from the stored weights; each weight is read once.
 void small_m(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
@@ -63,25 +66,31 @@ void small_m_product(Context& ctx, float* y, const float* x, int64_t t_size, con
     small_m(ctx, y, x, t_size, w, then);
 }
 
+const std::byte* stored_row(const Matrix& w, int64_t row) {
+    return static_cast<const std::byte*>(w.values.data) +
+           row * static_cast<int64_t>(row_bytes(w.values.dtype, w.values.dim(1)));
+}
+
+void row_as_f32(float* to, const Matrix& w, int64_t row) {
+    const CpuKernels& cpu = cpu_kernels();
+    const std::byte* from = stored_row(w, row);
+    const int64_t k_size = w.values.dim(1);
+    if (w.values.dtype == Dtype::i8)
+        cpu.widen_int8(to, reinterpret_cast<const int8_t*>(from), w.scales.as<float>()[row],
+                       k_size);
+    else if (is_quantized(w.values.dtype))
+        cpu.dequantize(to, from, w.values.dtype, k_size);
+    else
+        cpu.widen(to, from, w.values.dtype, k_size);
+}
+
 // Rows [begin, end) of the weights as f32: the weights themselves, or converted into `scratch`.
 const float* rows_as_f32(Context& ctx, const Matrix& w, int64_t begin, int64_t end,
                          float* scratch) {
     const int64_t k_size = w.values.dim(1);
     if (w.values.dtype == Dtype::f32) return static_cast<float*>(w.values.data) + begin * k_size;
-    const CpuKernels& cpu = cpu_kernels();
-    const auto* bytes = static_cast<const std::byte*>(w.values.data);
-    const auto* scales = static_cast<const float*>(w.scales.data);
-    const int64_t row_size = static_cast<int64_t>(row_bytes(w.values.dtype, k_size));
-    parallel_for(ctx.threads, end - begin, [&](int64_t row) {
-        const std::byte* from = bytes + (begin + row) * row_size;
-        float* to = scratch + row * k_size;
-        if (w.values.dtype == Dtype::i8)
-            cpu.widen_int8(to, reinterpret_cast<const int8_t*>(from), scales[begin + row], k_size);
-        else if (is_quantized(w.values.dtype))
-            cpu.dequantize(to, from, w.values.dtype, k_size);
-        else
-            cpu.widen(to, from, w.values.dtype, k_size);
-    });
+    parallel_for(ctx.threads, end - begin,
+                 [&](int64_t row) { row_as_f32(scratch + row * k_size, w, begin + row); });
     return scratch;
 }
 
@@ -113,25 +122,34 @@ void finish(Context& ctx, float* y, int64_t ldy, const float* product, int64_t l
     });
 }
 
+// In float32: panels of weights are widened and packed. Other numbers than f16 and bf16 are
+// converted first, so that a panel has whole blocks.
 void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
-                 EpiloguePointers then) {
-    const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1), block = rows_at_once(w);
-    float* scratch = scratch_for(ctx, w);
-    // A residual that is y itself is added by the product, unless an activation comes between.
-    const bool aliased = then.residual == y;
-    const bool accumulate = aliased && then.activation == Activation::none;
-    if (accumulate) then.residual = nullptr;
-    float* apart = nullptr;
-    if (aliased && !accumulate) apart = ctx.arena.tensor(Dtype::f32, {t_size, block}).as<float>();
-    for (int64_t begin = 0; begin < n_size; begin += block) {
-        const int64_t n = std::min(block, n_size - begin);
-        const float* weights = rows_as_f32(ctx, w, begin, begin + n, scratch);
-        float* product = apart ? apart : y + begin;
-        const int64_t ld_product = apart ? block : n_size;
-        onednn::multiply(ctx.threads, product, ld_product, {x, k_size}, {weights, k_size, true},
-                         t_size, n, k_size, accumulate);
-        finish(ctx, y, n_size, product, ld_product, t_size, n, begin, then);
-    }
+                 const EpiloguePointers& then) {
+    const CpuKernels& cpu = cpu_kernels();
+    const int64_t k_size = w.values.dim(1), outputs = cpu.panel;
+    const bool converts = !is_float(w.values.dtype);
+    const Dtype dtype = converts ? Dtype::f32 : w.values.dtype;
+    const int64_t floats = outputs * (kPackedDepth + (converts ? k_size : 0));
+    const PanelSizes sizes = {outputs, kPanelRows, cpu.rows_at_once,
+                              floats * int64_t{sizeof(float)}};
+    in_panels(ctx, y, t_size, w.values.dim(0), sizes, then,
+              [&](float* sums, int64_t ld, int64_t t, int64_t t_count, int64_t row, int64_t n,
+                  uint8_t* scratch) {
+                  auto* packed = reinterpret_cast<float*>(scratch);
+                  float* converted = packed + outputs * kPackedDepth;
+                  for (int64_t i = 0; converts && i < n; ++i)
+                      row_as_f32(converted + i * k_size, w, row + i);
+                  const auto* rows =
+                      converts ? reinterpret_cast<const std::byte*>(converted) : stored_row(w, row);
+                  for (int64_t k = 0; k < k_size; k += kPackedDepth) {
+                      const int64_t depth = std::min(kPackedDepth, k_size - k);
+                      cpu.pack_transposed(packed, rows + row_bytes(dtype, k), k_size, dtype, depth,
+                                          n);
+                      cpu.multiply_packed(sums, ld, x + t * k_size + k, k_size, packed, t_count, n,
+                                          depth, depth, k > 0);
+                  }
+              });
 }
 
 // The definition of products by fp8, which tools leave to a GPU: of f32 and the widened weights.

@@ -129,7 +129,7 @@ void many_quantized_rows(Context& ctx, float* y, const float* x, int64_t t_size,
         const ByteInputs bytes = byte_inputs(ctx, ctx.threads, inputs, t_size, blocks);
         const TileInputs* tiles = tile_inputs(ctx, bytes, t_size, blocks);
         const int64_t rows = std::clamp(kTileValues / k_size, kTileRows, kPanelRows);
-        const PanelSizes sizes = {rows / kTileRows * kTileRows, kTileRows,
+        const PanelSizes sizes = {kPanelOutputs, rows / kTileRows * kTileRows, kTileRows,
                                   tile_scratch_bytes(k_size)};
         return in_panels(ctx, y, t_size, blocks.n, sizes, then,
                          [&](float* sums, int64_t ld, int64_t t, int64_t t_count, int64_t row,
@@ -141,7 +141,7 @@ void many_quantized_rows(Context& ctx, float* y, const float* x, int64_t t_size,
     }
     if (has_minima(blocks.dtype))
         inputs.sums = sums_of_groups(ctx, ctx.threads, inputs.values, t_size, k_size, shared);
-    in_panels(ctx, y, t_size, blocks.n, {kPanelRows, 1, kPanelBytes}, then,
+    in_panels(ctx, y, t_size, blocks.n, {kPanelOutputs, kPanelRows, 1, kPanelBytes}, then,
               [&](float* sums, int64_t ld, int64_t t, int64_t t_count, int64_t row, int64_t n,
                   uint8_t* scratch) {
                   const IntegerInputs from = {inputs.values + t * k_size, inputs.scales + t,
