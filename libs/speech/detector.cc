@@ -222,7 +222,7 @@ std::vector<float> Detector::probabilities_of(std::span<const float> recording, 
 
 std::vector<Region> speech_in_log_mel(std::span<const float> frames, int n_mels, int64_t samples,
                                       const RegionOptions& options, int threads) {
-    constexpr int64_t kPart = 20 * Detector::kBlock;  // frames that a thread takes at once
+    constexpr int64_t kPart = 5 * Detector::kBlock;  // 10 s: many in a short recording too
     const int64_t n = std::ssize(frames) / n_mels, parts = (n + kPart - 1) / kPart;
     std::vector<std::vector<float>> each(static_cast<size_t>(parts));
     parallel_for(threads, parts, [&](int64_t i) {
