@@ -155,7 +155,9 @@ set_training() {
 draw() {
     local plot="$here/plot-run"
     [ -x "$plot" ] || plot="$plot.sh"
-    if command -v gnuplot > /dev/null; then
+    if [ "$(wc -l < "$run/run.tsv")" -lt 3 ]; then
+        say "no picture: it takes two steps"
+    elif command -v gnuplot > /dev/null; then
         "$plot" "$run/run.tsv" "$run/run.png"
     else
         say "no picture: gnuplot is not installed; then run: hark plot run $run/run.tsv $run/run.png"
@@ -191,7 +193,7 @@ check_texts
 # A signal ends this command once its stage has ended; gpt-train saves its checkpoint first.
 end_on_signals
 make_tokens
-say "${steps:+$steps }steps -> $run, with a line per step in $run/run.tsv"
+say "$([ -z "$steps" ] && echo steps || counted "$steps" step) -> $run, with a line per step in $run/run.tsv"
 set_training "$run" --val "$run/val.bin" --tensorboard "$run/tensorboard" "${run_options[@]}"
 run_group "${training[@]}" >> "$run/run.tsv"
 draw

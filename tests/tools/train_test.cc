@@ -65,8 +65,9 @@ TEST(Train, ARecordingIsNoText) {
                         "gpt-tokenize: " + sound + ": this is no text (got a zero byte");
         EXPECT_EQ(refused.err.find("other texts"), std::string::npos) << refused.err;
     }
-    const ProcessResult made = train_script(folder, "book.txt --steps 2");
+    const ProcessResult made = train_script(folder, "book.txt --steps 1");
     EXPECT_EQ(made.exit_code, 0) << made.err;
+    expect_contains(made.err, "no picture: it takes two steps");
 }
 
 TEST(Train, ContinuesAStoppedRun) {
