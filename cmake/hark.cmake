@@ -57,7 +57,7 @@ set(CMAKE_UNITY_BUILD ${HARK_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 64)
 if(HARK_UNITY)  # g++ takes a type of a unit's second source for one of a header
     target_compile_options(hark_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # a unit may take 0.5 GB before g++ looks for memory to use again
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # a unit may take 0.5 GB before g++ looks for garbage
         target_compile_options(hark_options INTERFACE
             "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=500000>")
     endif()
