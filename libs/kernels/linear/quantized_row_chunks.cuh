@@ -49,7 +49,8 @@ __device__ inline float2 small_integers(uint32_t pair) {
 }
 
 // The sums of 16 rows of w of one slice, chunk by chunk. Lane 4 g + t reads the chunks of rows g
-// and g + 8 and ends with sums of theirs. kPitch: bytes from a row's chunk to the next row's.
+// and g + 8 and ends with sums of theirs. kPitch: bytes from a row's chunk to the next row's;
+// kStages: chunks in flight per warp.
 template <class Block>
 class RowOfChunks;
 
@@ -60,7 +61,7 @@ class RowOfChunks;
 template <>
 class RowOfChunks<BlockQ4K> {
   public:
-    static constexpr int kColumns = 256, kPitch = BlockQ4K::kBytes;
+    static constexpr int kColumns = 256, kPitch = BlockQ4K::kBytes, kStages = 2;
 
     // x: from the chunk's first column on.
     __device__ void multiply(const uint8_t* low, const uint8_t* high, const __half* x) {
@@ -126,7 +127,7 @@ class RowOfChunks<BlockQ4K> {
 template <>
 class RowOfChunks<BlockQ6K> {
   public:
-    static constexpr int kColumns = 256, kPitch = 240;
+    static constexpr int kColumns = 256, kPitch = 240, kStages = 3;
 
     __device__ void multiply(const uint8_t* low, const uint8_t* high, const __half* x) {
         float parts[2] = {};
@@ -209,7 +210,7 @@ class RowOfChunks<BlockQ6K> {
 template <>
 class RowOfChunks<BlockQ8_0> {
   public:
-    static constexpr int kColumns = 256, kPitch = 8 * BlockQ8_0::kBytes;
+    static constexpr int kColumns = 256, kPitch = 8 * BlockQ8_0::kBytes, kStages = 3;
 
     __device__ void multiply(const uint8_t* low, const uint8_t* high, const __half* x) {
         const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;

@@ -9,19 +9,20 @@
 namespace hark::cuda::quantized_row {
 
 constexpr int kMostSlices = 8, kBlocks = 2;  // warps of a block; blocks of a multiprocessor
-constexpr int kStages = 2;                   // chunks in flight per warp
 // Groups after which a block meets; sums of as many again may be written meanwhile.
 constexpr int kTogether = 2, kGroupsOfSums = 2 * kTogether;
 
 template <class Block>
 constexpr int kChunkBytes = RowOfChunks<Block>::kColumns / Block::kValues* Block::kBytes;
 template <class Block>
+constexpr int kStages = RowOfChunks<Block>::kStages;
+template <class Block>
 constexpr int kStageBytes = kGroupRows* RowOfChunks<Block>::kPitch;
 
 // [slices][stages][kStageBytes], [kGroupsOfSums][slices][kPitch] floats, [slices][stages] barriers
 template <class Block>
 constexpr int shared_bytes(int slices) {
-    return slices * (kStages * (kStageBytes<Block> + static_cast<int>(sizeof(uint64_t))) +
+    return slices * (kStages<Block> * (kStageBytes<Block> + static_cast<int>(sizeof(uint64_t))) +
                      kGroupsOfSums * kPitch * static_cast<int>(sizeof(float)));
 }
 
@@ -55,13 +56,14 @@ __global__ void __launch_bounds__(32 * kMostSlices, kBlocks)
     const int slice = __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x) / 32, 0);
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, step = gridDim.x;
     const int begin = args.slice_begin(slice), end = args.slice_begin(slice + 1);
-    uint8_t* stages = chunks + slice * kStages * kStageBytes<Block>;
-    auto* all_sums = reinterpret_cast<float*>(chunks + args.slices * kStages * kStageBytes<Block>);
+    uint8_t* stages = chunks + slice * kStages<Block> * kStageBytes<Block>;
+    auto* all_sums =
+        reinterpret_cast<float*>(chunks + args.slices * kStages<Block> * kStageBytes<Block>);
     auto* ready = reinterpret_cast<uint64_t*>(all_sums + kGroupsOfSums * args.slices * kPitch) +
-                  slice * kStages;
+                  slice * kStages<Block>;
     if (lane == 0) {
         hopper::prefetch_map(w);
-        for (int i = 0; i < kStages; ++i) hopper::init(ready[i], 1);
+        for (int i = 0; i < kStages<Block>; ++i) hopper::init(ready[i], 1);
         hopper::fence_init();
     }
     int next_group = blockIdx.x, next_chunk = begin;
@@ -78,7 +80,7 @@ __global__ void __launch_bounds__(32 * kMostSlices, kBlocks)
         next_group += step;
     };
 #pragma unroll 1
-    for (int i = 0; i < kStages; ++i) start_next(i);
+    for (int i = 0; i < kStages<Block>; ++i) start_next(i);
     __syncwarp();
     pdl_wait();
     int stage = 0, round = 0;
@@ -102,7 +104,7 @@ __global__ void __launch_bounds__(32 * kMostSlices, kBlocks)
             product.multiply(low, low + 8 * Rows::kPitch, x + chunk * Rows::kColumns);
             __syncwarp();
             start_next(stage);
-            if (++stage == kStages) stage = 0, parity ^= 1;
+            if (++stage == kStages<Block>) stage = 0, parity ^= 1;
         }
         const auto sums_of = [&](int i) {
             return all_sums + i % kGroupsOfSums * args.slices * kPitch;
