@@ -28,8 +28,8 @@ entries() {
             scopes("Server", "serve")
             scopes("Commands", "pipelines hark transcribe live ask summarize search batch worker parallel slurm lambda " \
                 "server plot plots shard shards doctor advise profile trace cli core packages wasm tools")
-            scopes("Computing", "kernels cuda linear attention quant nn")
-            scopes("-", "bench build ci docs scripts test")
+            scopes("Computing", "kernels cuda linear attention sampling quant nn")
+            scopes("-", "bench build ci docs scripts test tests")
             area[""] = "Commands"
             split("Commands|Speech|Language models|Models and their files|Training|Server|Computing", areas, "|")
         }
