@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "support/audio.h"
 #include "support/expect.h"
@@ -12,12 +11,6 @@ using namespace hark;
 using namespace hark::test;
 
 namespace {
-
-#if defined(HARK_SANITIZED)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 std::string sample(const std::string& name) { return samples_dir() / name; }
 
@@ -217,18 +210,6 @@ TEST(AudioDecode, AnEmptyFileIsCalledEmpty) {
               "audio-decode: /dev/null: the file is empty (expected audio)\n");
 }
 
-// A few of what tests/reliability/truncation.py makes by the thousand.
-TEST(AudioDecode, DamagedRecordingsAreNamedAndWholeOnesAreNot) {
-    if (kSanitized) GTEST_SKIP() << "the release build runs it";
-    if (!has_command("ffmpeg") || !has_command("python3"))
-        GTEST_SKIP() << "needs ffmpeg and python3";
-    const ProcessResult result =
-        run_shell("python3 '" + (source_dir() / "tests/reliability/truncation.py").string() +
-                  "' --count 29 --tool \"$(command -v audio-decode)\"");
-    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-    expect_contains(result.out, "0 silent losses in 29 damaged recordings");
-}
-
 TEST(AudioDecode, FirstDocumentComesBeforeTheEndOfTheInput) {
     const TemporaryDirectory directory;
     const std::string folder = directory.path();
@@ -267,40 +248,6 @@ TEST(AudioDecode, FirstDocumentComesBeforeTheEndOfTheInput) {
         expect_contains(result.out, "1920000\n");
         EXPECT_GT(std::stol(result.out.substr(8)), 3000000) << file;
     }
-}
-
-TEST(AudioDecode, ThreeHoursOfMp3TakeConstantMemory) {
-    if (kSanitized) GTEST_SKIP() << "the sanitizer keeps freed memory";
-    const TemporaryDirectory directory;
-    const double seconds =
-        static_cast<double>(recordings_of(decode({sample("story.mp3")})).at("1").values.size()) /
-        kSampleRate;
-    // The tool's peak memory in KiB, seen once that many bytes of its output have been read and the
-    // pipe still holds it up.
-    const auto peak_kib = [&](int copies, int64_t bytes) {
-        const ProcessResult result = run_shell(
-            "cd '" + directory.path().string() +
-            "'; rm -f out long.mp3; mkfifo out;"
-            "for i in $(seq " +
-            std::to_string(copies) + "); do cat '" + sample("story.mp3") +
-            "'; done > long.mp3; audio-decode long.mp3 > out & tool=$!;"
-            "{ head -c " +
-            std::to_string(bytes) +
-            " > /dev/null;"
-            "  sed -n 's/VmHWM://p' /proc/$tool/status; cat > /dev/null; } < out; wait $tool");
-        EXPECT_EQ(result.exit_code, 0) << result.err;
-        return std::stol(result.out);
-    };
-    const int64_t three_hours = int64_t{3} * 3600 * kSampleRate * 4;
-    const auto began = std::chrono::steady_clock::now();
-    const long hours = peak_kib(static_cast<int>(3 * 3600 / seconds) + 2, three_hours);
-    const auto took = std::chrono::steady_clock::now() - began;
-    const long minutes =
-        peak_kib(12, 4 * 30 * kSampleRate * 4);  // enough to fill what is read ahead
-    EXPECT_LT(hours, minutes + 16 * 1024);       // of the 675 MiB that are decoded
-    RecordProperty("hours_kib", static_cast<int>(hours));
-    RecordProperty("minutes_kib", static_cast<int>(minutes));
-    RecordProperty("seconds", std::to_string(std::chrono::duration<double>(took).count()));
 }
 
 TEST(AudioDecode, WrongCommandLinesExitWith2) {

@@ -349,17 +349,6 @@ TEST(GptGenerate, TextComesAsItIsMade) {
     EXPECT_GT(result.out.size(), 1u) << result.err;
 }
 
-TEST(GptGenerate, AnEndlessLineIsRefused) {
-#ifdef HARK_SANITIZED
-    GTEST_SKIP() << "AddressSanitizer reserves terabytes of the address space that this bounds";
-#endif
-    const ProcessResult result = run_shell("ulimit -v 4000000; gpt-generate --model '" + kGptDemo +
-                                           "' --threads 1 --input-format jsonl < /dev/zero");
-    EXPECT_EQ(result.exit_code, 1);
-    EXPECT_EQ(result.out, "");
-    expect_contains(result.err, "stdin: line 1: the line is longer than 64 MiB");
-}
-
 TEST(GptGenerate, ConfigFile) {
     const TemporaryDirectory directory;
     write_text(directory.path() / "flags", "temperature = 0\nmax-tokens = 20\n");

@@ -225,23 +225,6 @@ TEST(GptTokenize, InputsThatCannotBeReadLeaveNoEmptyFile) {
     }
 }
 
-// 64 MiB and one byte more than a line may have.
-TEST(GptTokenize, ALineOfJsonHasABound) {
-#ifdef HARK_SANITIZED
-    GTEST_SKIP() << "AddressSanitizer reserves terabytes of the address space that this bounds";
-#endif
-    const ProcessResult endless =
-        run_shell("tr '\\0' x < /dev/zero | (ulimit -v 2000000; gpt-tokenize --model '" + kDemo +
-                  "/' --threads 1 --input-format jsonl) | cat; exit ${PIPESTATUS[1]}");
-    expect_fails(endless, 1, "stdin: line 1: the line is longer than 64 MiB");
-    const ProcessResult second = run_shell(
-        "{ echo '{\"text\": \"one\"}'; head -c 67108865 /dev/zero | tr '\\0' x; } | gpt-tokenize "
-        "--model '" +
-        kDemo + "/' --input-format jsonl --format ids");
-    expect_fails(second, 1, "stdin: line 2: the line is longer than 64 MiB");
-    EXPECT_EQ(second.out, tokenize({"--format", "ids"}, "one").out);
-}
-
 TEST(GptTokenize, TooLittleTextToHoldOutIsSaid) {
     const TemporaryDirectory directory;
     const std::string val = directory.path() / "val.bin";
