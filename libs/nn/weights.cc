@@ -4,10 +4,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <limits>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -16,7 +14,6 @@
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/quant/fp8_rows.h"
-#include "kernels/runtime/parallel.h"
 #include "nn/finite_weights.h"
 #include "nn/stored_rows.h"
 #include "nn/weight_pieces.h"

@@ -1,4 +1,5 @@
 // How weights reach a GPU.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
