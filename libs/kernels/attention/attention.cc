@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/attention/attention_checks.h"
 #include "kernels/cache/block_table.h"
 #include "kernels/cache/cache_rows.h"
 #include "kernels/checks.h"
@@ -322,6 +323,8 @@ void attention_cpu(Context& ctx, const Problem& p) {
     if (!sequences.empty()) long_queries(ctx, p, sequences);
 }
 
+}  // namespace
+
 void check_attention(const Tensor& out, const Tensor& q, const Tensor& keys, const Tensor& values,
                      const BatchLayout& rows, const AttentionOptions& options) {
     constexpr const char* kOp = "attention";
@@ -340,8 +343,6 @@ void check_attention(const Tensor& out, const Tensor& q, const Tensor& keys, con
             ", ", options.window, " and ", options.soft_cap);
     if (options.sinks) check_tensor(kOp, "sinks", options.sinks, Dtype::f32, {out.dim(-1) / head});
 }
-
-}  // namespace
 
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
                const BatchLayout& rows, const AttentionOptions& options) {

@@ -1,3 +1,4 @@
+#include "kernels/rope/rope_append.h"
 #include "kernels/cache/block_table.h"
 #include "kernels/cache/cache_rows.h"
 #include "kernels/cache/new_tokens.h"
@@ -24,6 +25,8 @@ void norm_and_turn(float* x, int64_t heads, int64_t d, const Norm& norm, const f
     }
 }
 
+}  // namespace
+
 void check_rope_append(const Tensor& keys, const Tensor& values, const Columns& q, const Columns& k,
                        const Columns& v, int64_t heads, const Tensor& position, const Rope& rope,
                        const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows) {
@@ -38,8 +41,6 @@ void check_rope_append(const Tensor& keys, const Tensor& values, const Columns& 
     check_norm("k_norm", k_norm, d);
     check_batch_layout(kRopeAppend, rows, count, keys.dim(2));
 }
-
-}  // namespace
 
 void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, const Columns& k,
                  const Columns& v, int64_t heads, Tensor position, const Rope& rope,

@@ -4,84 +4,12 @@
 
 #include "kernels/batch_layout.h"
 #include "kernels/cache/cache_rows.cuh"
-#include "kernels/elementwise/rows.cuh"
+#include "kernels/rope/rope_rows.cuh"
 
 namespace hark::cuda {
 namespace {
 
 constexpr int kAppendThreads = 128;
-// Channels of a thread: the angles of more of them would take longer than they save in one row.
-constexpr int kRopePack = 2;
-
-struct RopeArgs {
-    void *keys, *values;
-    const int *query_start, *slot, *length, *position;
-    const float *frequencies, *q_norm, *k_norm;
-    float scale, q_eps, k_eps;
-    int64_t slots, capacity, q_width, k_width, v_width;
-    int heads, kv_heads, d, half, blocks;  // half: number of frequencies; blocks: per sequence
-    int lanes;                             // threads of a head: a power of two up to 32
-};
-
-// The cosines and sines of V angles, from the one of channel c on.
-template <int V>
-struct Turns {
-    float cosine[V], sine[V];
-
-    __device__ Turns(const RopeArgs& args, int c, int position) {
-        if (c >= args.half) return;
-        for (int v = 0; v < V; ++v) {
-            sincosf(static_cast<float>(position) * args.frequencies[c + v], &sine[v], &cosine[v]);
-            cosine[v] *= args.scale;
-            sine[v] *= args.scale;
-        }
-    }
-};
-
-// A head's V channels from c on and, if they turn, those that turn with them: from c + half on.
-template <int V>
-struct Channels {
-    float low[V], high[V];
-    int c;
-    bool turn;
-
-    // Item i of a head: first the channels that turn, then the others.
-    template <class X>
-    __device__ Channels(const X* head, int i, int half)
-        : c(i * V < half ? i * V : half + i * V), turn(i * V < half) {
-        const Pack<X, V> first = load_pack<V>(head + c);
-        const Pack<X, V> second = turn ? load_pack<V>(head + c + half) : Pack<X, V>{};
-        for (int v = 0; v < V; ++v) low[v] = to_f32(first.values[v]);
-        for (int v = 0; v < V; ++v) high[v] = to_f32(second.values[v]);
-    }
-    __device__ float squares() const {
-        float sum = 0;
-        for (int v = 0; v < V; ++v) sum = fmaf(low[v], low[v], fmaf(high[v], high[v], sum));
-        return sum;
-    }
-    __device__ void norm(float factor, const float* weights, int half) {
-        for (int v = 0; v < V; ++v) {
-            low[v] *= factor * weights[c + v];
-            if (turn) high[v] *= factor * weights[c + half + v];
-        }
-    }
-    __device__ void rotate(const Turns<V>& by) {
-        if (!turn) return;
-        for (int v = 0; v < V; ++v) {
-            const float x = low[v], y = high[v];
-            low[v] = x * by.cosine[v] - y * by.sine[v];
-            high[v] = y * by.cosine[v] + x * by.sine[v];
-        }
-    }
-    template <class X>
-    __device__ void store(X* head, int half) const {
-        Pack<X, V> first, second;
-        for (int v = 0; v < V; ++v) first.values[v] = from_f32<X>(low[v]);
-        for (int v = 0; v < V; ++v) second.values[v] = from_f32<X>(high[v]);
-        store_pack(head + c, first);
-        if (turn) store_pack(head + c + half, second);
-    }
-};
 
 // Block (row j of the sequence, query heads and kv heads after them, b). A place outside the cache
 // is not written.
@@ -110,9 +38,7 @@ __global__ void __launch_bounds__(kAppendThreads)
         float squares = 0;
         for (int i = lane; i < items && is_head; i += args.lanes)
             squares += Channels<V>(from, i, half).squares();
-        for (int step = args.lanes / 2; step > 0; step /= 2)
-            squares += __shfl_xor_sync(0xffffffff, squares, step);
-        factor = rsqrtf(squares / d + (is_query ? args.q_eps : args.k_eps));
+        factor = norm_factor(squares, args.lanes, d, is_query ? args.q_eps : args.k_eps);
     }
     if (!is_head) return;
     const bool is_place = !is_query && 0 <= slot && slot < args.slots;
@@ -131,6 +57,35 @@ __global__ void __launch_bounds__(kAppendThreads)
 
 }  // namespace
 
+RopeArgs rope_args(const Tensor& keys, const Tensor& values, const Columns& q, const Columns& k,
+                   const Columns& v, int64_t heads, const Tensor& position, const Rope& rope,
+                   const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows) {
+    const auto floats = [](const Tensor& t) { return t ? t.as<float>() : nullptr; };
+    return {keys.data,
+            values.data,
+            rows.query_start.as<int32_t>(),
+            rows.block_table.as<int32_t>(),
+            rows.length.as<int32_t>(),
+            position.as<int32_t>(),
+            floats(rope.frequencies),
+            floats(q_norm.weight),
+            floats(k_norm.weight),
+            rope.scale,
+            q_norm.eps,
+            k_norm.eps,
+            keys.dtype == Dtype::q8_0 ? 0 : keys.dim(0),  // written after the rope
+            keys.dim(2),
+            q.rows.dim(1),
+            k.rows.dim(1),
+            v.rows.dim(1),
+            static_cast<int>(heads),
+            static_cast<int>(keys.dim(1)),
+            static_cast<int>(keys.dim(3)),
+            rope.frequencies ? static_cast<int>(rope.frequencies.dim(0)) : 0,
+            static_cast<int>(rows.blocks()),
+            0};
+}
+
 void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, const Columns& k,
                  const Columns& v, int64_t heads, Tensor position, const Rope& rope,
                  const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows) {
@@ -145,29 +100,7 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
            &k_norm.weight, &rows.query_start, &rows.block_table, &rows.length});
     const int64_t kv_heads = keys.dim(1), d = keys.dim(3);
     if (rows.sequences() == 0 || rows.max_queries <= 0 || d == 0) return;
-    const auto floats = [](const Tensor& t) { return t ? t.as<float>() : nullptr; };
-    RopeArgs args{keys.data,
-                  values.data,
-                  rows.query_start.as<int32_t>(),
-                  rows.block_table.as<int32_t>(),
-                  rows.length.as<int32_t>(),
-                  position.as<int32_t>(),
-                  floats(rope.frequencies),
-                  floats(q_norm.weight),
-                  floats(k_norm.weight),
-                  rope.scale,
-                  q_norm.eps,
-                  k_norm.eps,
-                  keys.dtype == Dtype::q8_0 ? 0 : keys.dim(0),  // written after the rope
-                  keys.dim(2),
-                  q.rows.dim(1),
-                  k.rows.dim(1),
-                  v.rows.dim(1),
-                  static_cast<int>(heads),
-                  static_cast<int>(kv_heads),
-                  static_cast<int>(d),
-                  rope.frequencies ? static_cast<int>(rope.frequencies.dim(0)) : 0,
-                  static_cast<int>(rows.blocks())};
+    RopeArgs args = rope_args(keys, values, q, k, v, heads, position, rope, q_norm, k_norm, rows);
     const Dtype written = keys.dtype == Dtype::q8_0 ? q.rows.dtype : keys.dtype;
     with_float_type(written, [&](auto to_value) {
         with_float_type(q.rows.dtype, [&](auto from_value) {
