@@ -10,7 +10,8 @@ namespace {
 using namespace sampling;
 
 constexpr int kPartThreads = 256;
-constexpr int kPartLanes = 8;  // that find the part of a group
+// Lanes that find the part of a group: of one row, which leaves most of a GPU idle, and of many.
+constexpr int kRowLanes = 16, kRowsLanes = 8;
 
 __device__ SamplerArgs call_of(const SampleRows& all, int row) {
     SampleRow& own = all.rows[row];
@@ -38,14 +39,15 @@ __device__ inline float4 four_logits(const float* logits, int first, int end) {
     return {at(first), at(first + 1), at(first + 2), at(first + 3)};
 }
 
-// kPartLanes lanes: their group's part, and the adjusted logits if a token is drawn from them.
+// Some lanes: their group's part, and the adjusted logits if a token is drawn from them.
+template <int Lanes>
 __device__ void find_part(const SamplerArgs& call) {
-    constexpr int kAtATime = 4 * kPartLanes, kLoads = 3;  // in flight at once
-    const int group = static_cast<int>(blockIdx.x * kPartThreads + threadIdx.x) / kPartLanes;
+    constexpr int kAtATime = 4 * Lanes, kLoads = 3;  // in flight at once
+    const int group = static_cast<int>(blockIdx.x * kPartThreads + threadIdx.x) / Lanes;
     const int begin = group * call.group_size, end = min(begin + call.group_size, call.n);
     const bool changes = call.mask || call.seen || call.params.temperature > 0;
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
-    for (int from = begin + threadIdx.x % kPartLanes * 4; from < end; from += kLoads * kAtATime) {
+    for (int from = begin + threadIdx.x % Lanes * 4; from < end; from += kLoads * kAtATime) {
         float4 logits[kLoads];
         float largest = part.largest;
 #pragma unroll
@@ -71,21 +73,21 @@ __device__ void find_part(const SamplerArgs& call) {
             }
         }
     }
-    part = over_lanes<kPartLanes>(part);
-    if (threadIdx.x % kPartLanes == 0 && begin < end) parts_of(call)[group] = part;
+    part = over_lanes<Lanes>(part);
+    if (threadIdx.x % Lanes == 0 && begin < end) parts_of(call)[group] = part;
 }
 
 __global__ void __launch_bounds__(kPartThreads) parts_kernel(SamplerArgs call) {
     cuda::pdl_trigger();
     cuda::pdl_wait();
-    find_part(call);
+    find_part<kRowLanes>(call);
 }
 
 // Block (groups, row).
 __global__ void __launch_bounds__(kPartThreads) row_parts_kernel(SampleRows all) {
     cuda::pdl_trigger();
     cuda::pdl_wait();
-    if (all.rows[blockIdx.y].slot >= 0) find_part(call_of(all, blockIdx.y));
+    if (all.rows[blockIdx.y].slot >= 0) find_part<kRowsLanes>(call_of(all, blockIdx.y));
 }
 
 __global__ void __launch_bounds__(kThreads) sample_kernel(SamplerArgs call) {
@@ -116,17 +118,17 @@ void check_count(int64_t n) {
             " logits on the GPU, found ", n);
 }
 
-// Blocks of parts for the groups of a row.
-unsigned part_blocks(int64_t n) {
+// Blocks of parts for the groups of a row, of which each has `lanes` lanes.
+unsigned part_blocks(int64_t n, int lanes) {
     const int64_t groups = cuda::ceil_div(n, sample_group(n));
-    return static_cast<unsigned>(cuda::ceil_div(groups, kPartThreads / kPartLanes));
+    return static_cast<unsigned>(cuda::ceil_div(groups, kPartThreads / lanes));
 }
 
 void sample(Context& ctx, SamplerArgs call) {
     cuda::enter(ctx, {});
     check_count(call.n);
     call.group_size = static_cast<int32_t>(sample_group(call.n));
-    cuda::pdl_launch(ctx, parts_kernel, part_blocks(call.n), kPartThreads, 0, call);
+    cuda::pdl_launch(ctx, parts_kernel, part_blocks(call.n, kRowLanes), kPartThreads, 0, call);
     cuda::pdl_launch(ctx, sample_kernel, 1, kThreads, 0, call);
 }
 
@@ -138,8 +140,8 @@ void sample_rows(Context& ctx, SampleRows rows, int64_t count) {
     rows.scratch_bytes = sample_scratch(rows.n);
     rows.mask_size = mask_words(rows.n);
     const auto blocks = static_cast<unsigned>(count);
-    cuda::pdl_launch(ctx, row_parts_kernel, dim3(part_blocks(rows.n), blocks), kPartThreads, 0,
-                     rows);
+    cuda::pdl_launch(ctx, row_parts_kernel, dim3(part_blocks(rows.n, kRowsLanes), blocks),
+                     kPartThreads, 0, rows);
     cuda::pdl_launch(ctx, sample_rows_kernel, blocks, kThreads, 0, rows);
 }
 
