@@ -274,6 +274,14 @@ void copy_cache(Context& ctx, Tensor cache, Tensor from, Tensor to, int64_t leng
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
                const BatchLayout& rows, const AttentionOptions& options);
 
+// rope_append, then attention of its queries, for a decoder's layer; out (T, H * D), q from column
+// 0 on. On a GPU one kernel does both for sequences with one row each whose query heads share keys.
+// What q and k have afterwards is not specified.
+void rope_attention(Context& ctx, Tensor out, Tensor keys, Tensor values, const Columns& q,
+                    const Columns& k, const Columns& v, Tensor position, const Rope& rope,
+                    const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows,
+                    const AttentionOptions& options);
+
 // scores (n, T, frames) f32: scores[i][t][j] = scale * q[t] . key j of the row's own sequence, in
 // head heads[i]: attention()'s scores before softmax, for a few heads and the first keys.
 // heads (n) i32, always on the host; q (T, W), whose columns from 0 are (H, D); keys (slots, H,

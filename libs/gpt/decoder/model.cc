@@ -60,17 +60,18 @@ void DecoderAttention::add_to(Context& ctx, Tensor x, Tensor position, const Rop
     const Append append{keys, values, heads * head_dim, rows};
     const auto parts = qkv(ctx, x, norm, Activation::none, plain ? &append : nullptr);
     const Columns &q = parts[0], &k = parts[1], &v = parts[2];  // (T, H D), (T, Hkv D) twice
-    if (!plain) {
+    Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), heads * head_dim});  // (T, H D)
+    if (plain) {
+        hark::attention(ctx, attn_out, q.rows, keys, values, rows, options);
+    } else {
         const bool by_head = qk_norm == QkNorm::head;
         if (qk_norm == QkNorm::row) {
             normalize(ctx, q.rows, q.rows, q_norm);
             normalize(ctx, k.rows, k.rows, k_norm);
         }
-        rope_append(ctx, keys, values, q, k, v, heads, position, turn, by_head ? q_norm : Norm{},
-                    by_head ? k_norm : Norm{}, rows);
+        rope_attention(ctx, attn_out, keys, values, q, k, v, position, turn,
+                       by_head ? q_norm : Norm{}, by_head ? k_norm : Norm{}, rows, options);
     }
-    Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), heads * head_dim});  // (T, H D)
-    hark::attention(ctx, attn_out, q.rows, keys, values, rows, options);
     out.add_to(ctx, x, attn_out);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/attention/attention_kernels.cuh"
+#include "kernels/attention/decode_new_rows.cuh"
 #include "kernels/batch_layout.h"
 #include "kernels/cache/cache_rows.cuh"
 
@@ -16,6 +17,17 @@ bool fits_tiles(const Tensor& out, const Tensor& q, const Tensor& keys) {
            (q.dtype == keys.dtype || keys.dtype == Dtype::q8_0) && q.dim(-1) % 8 == 0 &&
            reinterpret_cast<uintptr_t>(q.data) % 16 == 0 &&
            reinterpret_cast<uintptr_t>(out.data) % 8 == 0;
+}
+
+// Whether the kernels for few queries take the call, if its type of cache has one.
+bool is_few(const AttentionArgs& args) {
+    return args.d % 8 == 0 && args.max_queries <= kFewQueries &&
+           args.sequences * args.max_queries <= kMostGridZ;
+}
+
+// Whether a key's block is found by a shift.
+bool has_shift(const AttentionArgs& args) {
+    return args.blocks == 1 || std::has_single_bit(static_cast<uint64_t>(args.capacity));
 }
 
 // Whether attention_decode_grouped takes the call.
@@ -35,22 +47,16 @@ const void* dequantized(Context& ctx, const Tensor& cache, const AttentionArgs& 
     return numbers.data;
 }
 
-}  // namespace
-
-void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
-               const BatchLayout& rows, const AttentionOptions& options) {
-    if (rows.few > 0) {
-        for (const BatchLayout& part : parts_of(rows))
-            cuda::attention(ctx, out, q, keys, values, part, options);
-        return;
-    }
+// The arguments of a call that is not in parts; causes an Error if it cannot be computed.
+AttentionArgs args_of(Context& ctx, const Tensor& out, const Tensor& q, const Tensor& keys,
+                      const Tensor& values, const BatchLayout& rows,
+                      const AttentionOptions& options) {
     check_head(ctx, keys.dim(3), kMostHeadChannels);
     require(reinterpret_cast<uintptr_t>(keys.data) % 16 == 0 &&
                 reinterpret_cast<uintptr_t>(values.data) % 16 == 0,
             "attention: expected keys and values aligned to 16 bytes");
     enter(ctx, {&out, &q, &keys, &values, &rows.query_start, &rows.block_table, &rows.length,
                 &options.sinks});
-    if (rows.sequences() == 0 || rows.max_queries <= 0) return;
     AttentionArgs args{};
     args.out = out.data;
     args.q = q.data;
@@ -82,13 +88,38 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     args.soft_cap = options.soft_cap;
     args.sinks = options.sinks ? options.sinks.as<float>() : nullptr;
     args.blocks = static_cast<int>(rows.blocks());
-    const auto block = static_cast<uint64_t>(args.capacity);
-    if (args.blocks > 1 && !std::has_single_bit(block)) return attention_simt(ctx, args);
-    args.shift = args.blocks > 1 ? std::countr_zero(block) : 0;
+    if (args.blocks > 1 && has_shift(args))
+        args.shift = std::countr_zero(static_cast<uint64_t>(args.capacity));
+    return args;
+}
+
+// Whether attention_decode_grouped norms and turns these rows too.
+bool fits_new_rows(const AttentionArgs& args, const Columns& k, const Columns& v,
+                   const Rope& rope) {
+    const auto starts = [&](const Columns& columns, int64_t multiple) {
+        return columns.first % multiple == 0 && columns.rows.dim(1) % multiple == 0 &&
+               reinterpret_cast<uintptr_t>(columns.rows.data) % 16 == 0;
+    };
+    return args.causal && is_few(args) && fits_groups(args) && gains_by_new_rows(args) &&
+           rope.frequencies && 2 * rope.frequencies.dim(0) == args.d && starts(k, kRopePack) &&
+           starts(v, 8);
+}
+
+}  // namespace
+
+void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
+               const BatchLayout& rows, const AttentionOptions& options) {
+    if (rows.few > 0) {
+        for (const BatchLayout& part : parts_of(rows))
+            cuda::attention(ctx, out, q, keys, values, part, options);
+        return;
+    }
+    AttentionArgs args = args_of(ctx, out, q, keys, values, rows, options);
+    if (rows.sequences() == 0 || rows.max_queries <= 0) return;
+    if (!has_shift(args)) return attention_simt(ctx, args);
     const bool can_dequantize = args.blocks == 1;  // all of a sequence's keys, into one block
-    if (args.d % 8 == 0 && rows.max_queries <= kFewQueries &&
-        args.sequences * rows.max_queries <= kMostGridZ) {
-        fits_groups(args) ? attention_decode_grouped(ctx, args)
+    if (is_few(args)) {
+        fits_groups(args) ? attention_decode_grouped(ctx, args, nullptr)
                           : attention_decode_split_k(ctx, args);
     } else if (fits_tiles(out, q, keys) && (keys.dtype != Dtype::q8_0 || can_dequantize)) {
         const Arena::Scope scope(ctx.arena);
@@ -104,6 +135,33 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     } else {
         attention_simt(ctx, args);
     }
+}
+
+void rope_attention(Context& ctx, Tensor out, Tensor keys, Tensor values, const Columns& q,
+                    const Columns& k, const Columns& v, Tensor position, const Rope& rope,
+                    const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows,
+                    const AttentionOptions& options) {
+    if (rows.few > 0) {
+        for (const BatchLayout& part : parts_of(rows))
+            cuda::rope_attention(ctx, out, keys, values, q, k, v, position, rope, q_norm, k_norm,
+                                 part, options);
+        return;
+    }
+    const int64_t heads = out.dim(-1) / keys.dim(3);
+    const AttentionArgs args = args_of(ctx, out, q.rows, keys, values, rows, options);
+    if (rows.sequences() == 0 || rows.max_queries <= 0) return;
+    if (!has_shift(args) || !fits_new_rows(args, k, v, rope)) {
+        cuda::rope_append(ctx, keys, values, q, k, v, heads, position, rope, q_norm, k_norm, rows);
+        return cuda::attention(ctx, out, q.rows, keys, values, rows, options);
+    }
+    enter(ctx, {&k.rows, &v.rows, &position, &rope.frequencies, &q_norm.weight, &k_norm.weight});
+    const auto from = [](const Columns& columns) {
+        return static_cast<const uint16_t*>(columns.rows.data) + columns.first;
+    };
+    const NewRowArgs fresh = {
+        rope_args(keys, values, q, k, v, heads, position, rope, q_norm, k_norm, rows), from(q),
+        from(k), from(v)};
+    attention_decode_grouped(ctx, args, &fresh);
 }
 
 }  // namespace hark::cuda

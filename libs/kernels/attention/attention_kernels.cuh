@@ -145,7 +145,11 @@ constexpr int kGroupedBlock = 32;     // keys whose rows must follow one another
 
 // The same where 2 to kMostGroupedHeads query heads share a key head, on the matrix units. Needs q
 // and cache of one 16-bit type, D 64 or 128, rows of q aligned to 16 bytes, and blocks of a
-// multiple of kGroupedBlock keys. Takes all options.
-void attention_decode_grouped(Context& ctx, const AttentionArgs& args);
+// multiple of kGroupedBlock keys. Takes all options. With `fresh` rows, one per sequence, it does
+// rope_append first: all channels of a head turn, and rows of v are aligned to 16 bytes.
+struct NewRowArgs;
+void attention_decode_grouped(Context& ctx, const AttentionArgs& args, const NewRowArgs* fresh);
+// Whether that is faster than rope_append before it: a small grid is bound by latency.
+bool gains_by_new_rows(const AttentionArgs& args);
 
 }  // namespace hark::cuda

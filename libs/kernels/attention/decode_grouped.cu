@@ -1,15 +1,18 @@
 // One query each of heads that share keys: they are the rows of one product on the matrix units, so
 // that keys and values are read once for all of them.
+#include "kernels/attention/decode_new_rows.cuh"
 #include "kernels/attention/decode_parts.cuh"
 #include "kernels/cuda/mma.cuh"
 
 namespace hark::cuda {
 namespace {
 
-constexpr int kGroupWarps = 4, kGroupThreads = 32 * kGroupWarps;
-constexpr int kWarpKeys = kSplit / kGroupWarps;  // 32: within one block of a block table
-constexpr int kGroupRows = kMostGroupedHeads;    // of the 16 of a fragment; the others stay zero
-static_assert(kGroupRows == 8 && kWarpKeys == kGroupedBlock);
+constexpr int kWarpKeys = kGroupedBlock;       // so they are within one block of a block table
+constexpr int kGroupRows = kMostGroupedHeads;  // of the 16 of a fragment; the others stay zero
+static_assert(kGroupRows == 8 && kWarpKeys == 32);
+// Warps of a block; and if all keys of a query are in one block of kWholeWarps, which no kernel has
+// to combine, unless a row's bits must not depend on how many rows there are.
+constexpr int kManyWarps = kSplit / kWarpKeys, kWholeWarps = 8;
 
 using Words = uint32_t[4];  // 8 channels
 
@@ -61,6 +64,24 @@ struct WarpKeys {
                     if (begin <= key && key < end)
                         load_words(to, row(args.values, key) + 64 * u + 8 * g);
                 }
+    }
+
+    // In place of key `newest` of the warp's, which is not loaded.
+    __device__ void put(int newest, const NewRows<T, D>& rows) {
+        const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+        for (int n = 0; n < kWarpKeys / 8; ++n)
+#pragma unroll
+            for (int c = 0; c < D / 32; ++c)
+                if (8 * n + g == newest) load_words(keys[n][c], rows.key + 32 * c + 8 * t);
+#pragma unroll
+        for (int s = 0; s < kWarpKeys / 16; ++s)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+#pragma unroll
+                for (int u = 0; u < D / 64; ++u)
+                    if (16 * s + 2 * t + i / 2 * 8 + i % 2 == newest)
+                        load_words(values[s][i][u], rows.value + 64 * u + 8 * g);
     }
 
     // Scores of row g, whose channels 32 c + 8 t on are q[c].
@@ -140,20 +161,19 @@ struct WarpKeys {
     }
 };
 
-// A lane's channels of the query of row's head h: 32 c + 8 t on.
+// A lane's channels of a query: 32 c + 8 t on.
 template <int N>
-__device__ void load_group_query(Words (&q)[N], const AttentionArgs& args, int row, int h) {
-    const int64_t first = int64_t{row} * args.q_stride + h * 32 * N + threadIdx.x % 4 * 8;
+__device__ void load_group_query(Words (&q)[N], const void* query) {
 #pragma unroll
     for (int c = 0; c < N; ++c)
-        load_words(q[c], static_cast<const uint16_t*>(args.q) + first + 32 * c);
+        load_words(q[c], static_cast<const uint16_t*>(query) + threadIdx.x % 4 * 8 + 32 * c);
 }
 
 // Adds what the warps have left of a head, in their order.
-template <int D>
-__device__ void add_warps(const AttentionArgs& args, const WarpSums<D> (&warps)[kGroupWarps],
-                          int heads, int first_head, int row, float* part, int64_t part_stride) {
-    for (int i = threadIdx.x; i < heads * D; i += kGroupThreads) {
+template <int D, int Warps>
+__device__ void add_warps(const AttentionArgs& args, const WarpSums<D> (&warps)[Warps], int heads,
+                          int first_head, int row, float* part, int64_t part_stride) {
+    for (int i = threadIdx.x; i < heads * D; i += 32 * Warps) {
         const int head = i / D, c = i % D;
         float largest = -INFINITY, value = 0, sum = 0;
         for (const WarpSums<D>& warp : warps) largest = fmaxf(largest, warp.largest[head]);
@@ -173,42 +193,73 @@ __device__ void add_warps(const AttentionArgs& args, const WarpSums<D> (&warps)[
     }
 }
 
-// Block (part, key head, row) with row = b * max_queries + j: `chunks` times kSplit keys, of which
-// each warp has kWarpKeys.
-template <class T, int D>
-__global__ void __launch_bounds__(kGroupThreads, D == 64 ? 4 : 3)
-    grouped_kernel(AttentionArgs args, float* all_parts, int parts, int chunks) {
+// Blocks that a multiprocessor should hold at least; a small grid needs fewer.
+template <int D, int Warps, bool New>
+constexpr int kBlocksAtOnce = Warps > kManyWarps ? 1
+                              : New              ? 2
+                              : D == 64          ? 4
+                                                 : 3;
+
+// Block (part, key head, row) with row = b * max_queries + j: `chunks` times the keys of all its
+// warps. New: fresh has the rows, one per sequence, and their keys are not in the cache yet.
+template <class T, int D, int Warps, bool New>
+__global__ void __launch_bounds__(32 * Warps, kBlocksAtOnce<D, Warps, New>)
+    grouped_kernel(AttentionArgs args, NewRowArgs fresh, float* all_parts, int parts, int chunks) {
     pdl_trigger();
-    __shared__ WarpSums<D> warps[kGroupWarps];
+    constexpr int kThreads = 32 * Warps, kKeys = kWarpKeys * Warps;
+    __shared__ WarpSums<D> warps[Warps];
+    [[maybe_unused]] __shared__ NewRows<T, D> rows_of_block;
     const int b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     if (j >= n) return pdl_wait();
     const int heads = args.heads / args.kv_heads, first_head = blockIdx.y * heads;
-    const int first_key = args.first_key(b, n, j);
-    const int first = (first_key / kSplit + blockIdx.x * chunks) * kSplit;
-    const int limit = min(args.visible(b, n, j), first + chunks * kSplit);
+    const int first_key = args.first_key(b, n, j), visible = args.visible(b, n, j);
+    const int first = (first_key / kKeys + blockIdx.x * chunks) * kKeys;
+    const int limit = min(visible, first + chunks * kKeys);
     float* part = part_of(all_parts, args, parts, blockIdx.z, first_head, blockIdx.x);
     const int64_t part_stride = int64_t{parts} * (D + 2);
     if (first >= limit && parts > 1) {
         pdl_wait();
         for (int head = 0; head < heads; ++head)
-            write_no_keys<kGroupThreads>(part + head * part_stride, D);
+            write_no_keys<kThreads>(part + head * part_stride, D);
         return;
     }
     const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const KeyRows rows = args.key_rows(b, first_head);
-    const int ready = args.ready_keys(b, n), from = first + warp * kWarpKeys;
+    const int stored = visible - New;  // keys that the cache has
+    const int ready = args.ready_keys(b, n);
+    const auto wait = [&] {
+        if constexpr (New) {
+            const Turns<2> by(fresh.rope, threadIdx.x % (D / 4) * 2, fresh.rope.position[start]);
+            const bool has_newest = limit == visible;
+            const int64_t newest = has_newest ? newest_place(fresh.rope, b, blockIdx.y) : -1;
+            pdl_wait();
+            rows_of_block.template load<kThreads>(fresh, start, first_head, heads, blockIdx.y,
+                                                  has_newest, newest, by);
+            __syncthreads();
+        } else {
+            pdl_wait();
+        }
+    };
+    const int from = first + warp * kWarpKeys;
     float2 all = {-INFINITY, 0};                                       // largest score, sum of p
-    for (int own = from; own == from || own < limit; own += kSplit) {  // own: the warp's first key
+    for (int own = from; own == from || own < limit; own += kKeys) {   // own: the warp's first key
         const int begin = max(first_key - own, 0), end = min(limit - own, kWarpKeys);
-        const bool is_ready = own + end <= ready;
+        const int loaded = min(end, stored - own);
+        const bool is_ready = own + loaded <= ready;
         WarpKeys<T, D> keys;
-        if (own == from && !is_ready) pdl_wait();
-        if (begin < end) keys.load(args, rows(own), begin, end);
-        if (own == from && is_ready) pdl_wait();
+        if (own == from && !is_ready) wait();
+        if (begin < end) keys.load(args, rows(own), begin, loaded);
+        if (own == from && is_ready) wait();
         if (begin >= end) continue;
         Words q[D / 32] = {};
-        if (g < heads) load_group_query(q, args, start + j, first_head + g);
+        if constexpr (New) {
+            if (loaded < end) keys.put(loaded, rows_of_block);
+            if (g < heads) load_group_query(q, rows_of_block.queries[g]);
+        } else if (g < heads) {
+            load_group_query(q, static_cast<const T*>(args.q) + (start + j) * args.q_stride +
+                                    (first_head + g) * D);
+        }
         keys.multiply_keys(q);
         const float2 chunk = keys.soften(args, begin, end);
         const float largest = fmaxf(all.x, chunk.x);
@@ -233,25 +284,44 @@ int chunks_of(const Context& ctx, const AttentionArgs& args, int64_t splits) {
     return static_cast<int>(std::clamp<int64_t>(splits * blocks / enough, 1, splits));
 }
 
+bool is_few_blocks(const AttentionArgs& args) {
+    return args.sequences * args.max_queries * args.kv_heads * key_splits(args, kSplit) <=
+           kFewBlocks;
+}
+
 }  // namespace
 
-void attention_decode_grouped(Context& ctx, const AttentionArgs& args) {
+bool gains_by_new_rows(const AttentionArgs& args) {
+    return args.max_queries == 1 && is_few_blocks(args);
+}
+
+void attention_decode_grouped(Context& ctx, const AttentionArgs& args, const NewRowArgs* fresh) {
     const Arena::Scope scope(ctx.arena);
-    const int splits = key_splits(args);
     const int64_t rows = args.sequences * args.max_queries;
-    const int chunks = chunks_of(ctx, args, splits);
-    const auto parts = static_cast<int>(ceil_div(splits, chunks));
+    const int splits = key_splits(args, kSplit);
+    const bool whole = !ctx.batch_invariant && splits > 1 && is_few_blocks(args) &&
+                       key_splits(args, kWholeWarps * kWarpKeys) == 1;
+    const int chunks = whole ? 1 : chunks_of(ctx, args, splits);
+    const auto parts = whole ? 1 : static_cast<int>(ceil_div(splits, chunks));
     float* all = ctx.arena.tensor(Dtype::f32, {rows, args.heads, parts, args.d + 2}).as<float>();
     const dim3 grid(static_cast<unsigned>(parts), static_cast<unsigned>(args.kv_heads),
                     static_cast<unsigned>(rows));
-    const auto launch = [&](auto kernel) {
-        pdl_launch(ctx, kernel, grid, kGroupThreads, 0, args, all, parts, chunks);
+    const auto launch = [&](auto type, auto d, auto warps) {
+        using T = decltype(type);
+        const auto kernel =
+            fresh ? grouped_kernel<T, d(), warps(), true> : grouped_kernel<T, d(), warps(), false>;
+        pdl_launch(ctx, kernel, grid, 32 * warps(), 0, args, fresh ? *fresh : NewRowArgs{}, all,
+                   parts, chunks);
     };
-    if (args.cache_type == Dtype::f16)
-        args.d == 64 ? launch(grouped_kernel<__half, 64>) : launch(grouped_kernel<__half, 128>);
-    else
-        args.d == 64 ? launch(grouped_kernel<__nv_bfloat16, 64>)
-                     : launch(grouped_kernel<__nv_bfloat16, 128>);
+    const auto with_warps = [&](auto type, auto d) {
+        whole ? launch(type, d, std::integral_constant<int, kWholeWarps>{})
+              : launch(type, d, std::integral_constant<int, kManyWarps>{});
+    };
+    const auto with_d = [&](auto type) {
+        args.d == 64 ? with_warps(type, std::integral_constant<int, 64>{})
+                     : with_warps(type, std::integral_constant<int, 128>{});
+    };
+    args.cache_type == Dtype::f16 ? with_d(__half{}) : with_d(__nv_bfloat16{});
     combine_parts(ctx, args, all, parts);
 }
 

@@ -48,10 +48,10 @@ __global__ void __launch_bounds__(Threads)
 
 }  // namespace
 
-int key_splits(const AttentionArgs& args) {
-    int64_t most = ceil_div(args.max_length, kSplit);
-    // A window may begin at the last key of a split.
-    if (args.window > 0) most = std::min<int64_t>(most, (args.window - 2 + kSplit) / kSplit + 1);
+int key_splits(const AttentionArgs& args, int keys) {
+    int64_t most = ceil_div(args.max_length, keys);
+    // A window may begin at the last key of a range.
+    if (args.window > 0) most = std::min<int64_t>(most, (args.window - 2 + keys) / keys + 1);
     return static_cast<int>(std::max<int64_t>(1, most));
 }
 

@@ -6,7 +6,8 @@
 
 namespace hark::cuda {
 
-constexpr int kSplit = 128;  // keys per block
+constexpr int kSplit = 128;          // keys per block
+constexpr int64_t kFewBlocks = 512;  // up to which latency bounds a kernel, not bandwidth
 
 // A block's part of a query's result: D sums of p * v, then the maximum and the sum of p.
 __device__ inline float* part_of(float* parts, const AttentionArgs& args, int splits, int row,
@@ -39,8 +40,8 @@ __device__ float over_block(float x, float* shared, Combine combine) {
     return x;
 }
 
-// The blocks of kSplit keys, from a multiple of kSplit on, that any query of the call may see.
-int key_splits(const AttentionArgs& args);
+// The ranges of `keys` keys, from a multiple of it on, that any query of the call may see.
+int key_splits(const AttentionArgs& args, int keys);
 
 // `parts` (sequences * max_queries, H, splits, D + 2) become the result, unless splits is 1.
 void combine_parts(Context& ctx, const AttentionArgs& args, float* parts, int splits);

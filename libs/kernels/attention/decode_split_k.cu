@@ -59,8 +59,6 @@ __device__ void load_passes(float (&q)[P][kChannels], const AttentionArgs& args,
     }
 }
 
-constexpr int64_t kFewBlocks = 512;
-
 // Block (split, h, row) with row = b * max_queries + j: groups of G neighbouring threads, of which
 // one group reads a key, each thread P packs of channels. Splits begin at multiples of kSplit, the
 // first one where the query's window begins. Up to kFewBlocks are bound by latency: a thread
@@ -221,7 +219,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
 
 void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
     const Arena::Scope scope(ctx.arena);
-    const int splits = key_splits(args);
+    const int splits = key_splits(args, kSplit);
     const auto rows = static_cast<unsigned>(args.sequences * args.max_queries);
     float* parts = ctx.arena.tensor(Dtype::f32, {rows, args.heads, splits, args.d + 2}).as<float>();
     const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(args.heads), rows);

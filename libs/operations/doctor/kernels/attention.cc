@@ -105,6 +105,54 @@ void norm_in_place(double* x, size_t n, const Numbers& weight, double eps) {
     for (size_t i = 0; i < n; ++i) x[i] = scaled[i] * weight[i];
 }
 
+// Rows of two query heads and one head of keys before norms and the rope, and caches.
+struct RopeCase {
+    static constexpr size_t kHeads = 2, kD = 64, kWidth = (kHeads + 2) * kD;
+    static constexpr double kEps = 1e-5;
+    Operand x, frequencies, q_weight, k_weight, keys, values;
+    Columns q, k, v;
+    Tensor position;
+    Rope rope;
+    Norm q_norm, k_norm;
+
+    explicit RopeCase(KernelCase& on)
+        : x(on.random({kRows, kWidth})),
+          frequencies(frequencies_of(on, kD / 2)),
+          q_weight(on.random(Dtype::f32, {kD})),
+          k_weight(on.random(Dtype::f32, {kD})),
+          keys(on.random({kSlots, 1, kCapacity, kD})),
+          values(on.random({kSlots, 1, kCapacity, kD})),
+          q{x.tensor, 0},
+          k{x.tensor, kHeads * kD},
+          v{x.tensor, (kHeads + 1) * kD},
+          position(on.ids(kPositions)),
+          rope{frequencies.tensor, 1.5f},
+          q_norm{q_weight.tensor, {}, static_cast<float>(kEps), NormKind::rms},
+          k_norm{k_weight.tensor, {}, static_cast<float>(kEps), NormKind::rms} {}
+
+    // The queries (rows, heads, D), and the caches with the rows' keys and values.
+    struct Turned {
+        Numbers q, keys, values;
+    };
+    Turned turned() const {
+        Turned to{{}, keys.values, values.values};
+        Numbers rows = x.values;
+        each_row([&](size_t t, size_t b, size_t position) {
+            double* const row = rows.data() + t * kWidth;
+            for (size_t h = 0; h <= kHeads; ++h) {
+                norm_in_place(row + h * kD, kD, h < kHeads ? q_weight.values : k_weight.values,
+                              kEps);
+                turn(row + h * kD, frequencies.values, kPositions[t], 1.5, false);
+            }
+            to.q.insert(to.q.end(), row, row + kHeads * kD);
+            const size_t at = cache_at(kSlot[b], 0, 1, position, kD);
+            std::copy_n(row + kHeads * kD, kD, to.keys.data() + at);
+            std::copy_n(row + (kHeads + 1) * kD, kD, to.values.data() + at);
+        });
+        return to;
+    }
+};
+
 // out and lse of causal self-attention of packed rows; lse may be none.
 Numbers self_attended(const Numbers& qkv, size_t heads, size_t kv_heads, size_t d,
                       const std::vector<int32_t>& first, Numbers* lse) {
@@ -159,40 +207,34 @@ void check_append_cache(KernelCase& on) {
 }
 
 void check_rope_append(KernelCase& on) {
-    constexpr size_t kHeads = 2, kD = 64, kWidth = (kHeads + 2) * kD;  // one head of keys
-    constexpr double kEps = 1e-5;
-    const Operand x = on.random({kRows, kWidth}), frequencies = frequencies_of(on, kD / 2),
-                  q_weight = on.random(Dtype::f32, {kD}), k_weight = on.random(Dtype::f32, {kD});
-    const Tensor keys = on.zeros({kSlots, 1, kCapacity, kD}),
-                 values = on.zeros({kSlots, 1, kCapacity, kD});
-    const auto norm = [&](const Operand& weight) {
-        return Norm{weight.tensor, {}, static_cast<float>(kEps), NormKind::rms};
-    };
-    rope_append(on.ctx(), keys, values, {x.tensor, 0}, {x.tensor, kHeads * kD},
-                {x.tensor, (kHeads + 1) * kD}, kHeads, on.ids(kPositions),
-                {frequencies.tensor, 1.5f}, norm(q_weight), norm(k_weight), layout(on));
-    Numbers expected = x.values, of_keys(static_cast<size_t>(keys.size())),
-            of_values(of_keys.size()), of_q, found_q;
-    const Numbers found = on.down(x.tensor);
-    each_row([&](size_t t, size_t b, size_t position) {
-        double* const row = expected.data() + t * kWidth;
-        for (size_t h = 0; h <= kHeads; ++h) {
-            norm_in_place(row + h * kD, kD, h < kHeads ? q_weight.values : k_weight.values, kEps);
-            turn(row + h * kD, frequencies.values, kPositions[t], 1.5, false);
-        }
-        for (size_t i = 0; i < kD; ++i) {
-            const size_t at = cache_at(kSlot[b], 0, 1, position, kD) + i;
-            of_keys[at] = row[kHeads * kD + i];
-            of_values[at] = row[(kHeads + 1) * kD + i];
-        }
-        for (size_t i = 0; i < kHeads * kD; ++i) {
-            of_q.push_back(row[i]);
-            found_q.push_back(found[t * kWidth + i]);
-        }
-    });
-    on.expect(found_q, of_q, 2, on.activations());
-    on.expect(keys, of_keys, 2);
-    on.expect(values, of_values);
+    const RopeCase in(on);
+    rope_append(on.ctx(), in.keys.tensor, in.values.tensor, in.q, in.k, in.v, RopeCase::kHeads,
+                in.position, in.rope, in.q_norm, in.k_norm, layout(on));
+    const RopeCase::Turned expected = in.turned();
+    const Numbers found = on.down(in.x.tensor);
+    Numbers of_q;
+    for (size_t t = 0; t < static_cast<size_t>(kRows); ++t) {
+        const auto row = found.begin() + static_cast<std::ptrdiff_t>(t * RopeCase::kWidth);
+        of_q.insert(of_q.end(), row, row + RopeCase::kHeads * RopeCase::kD);
+    }
+    on.expect(of_q, expected.q, 2, on.activations());
+    on.expect(in.keys.tensor, expected.keys, 2);
+    on.expect(in.values.tensor, expected.values, 2);
+}
+
+// The sequence of one row apart from the other, since a GPU has a kernel for it.
+void check_rope_attention(KernelCase& on) {
+    const RopeCase in(on);
+    BatchLayout rows = layout(on);
+    rows.few = rows.few_queries = 1;
+    const Tensor out = on.zeros({kRows, RopeCase::kHeads * RopeCase::kD});
+    rope_attention(on.ctx(), out, in.keys.tensor, in.values.tensor, in.q, in.k, in.v, in.position,
+                   in.rope, in.q_norm, in.k_norm, rows, {.scale = 0.125f, .causal = true});
+    const RopeCase::Turned expected = in.turned();
+    const AttentionCase of{RopeCase::kHeads, 1, RopeCase::kD, 0.125, 0, true};
+    on.expect(out, attended(of, expected.q, expected.keys, expected.values), 4);
+    on.expect(in.keys.tensor, expected.keys, 2);
+    on.expect(in.values.tensor, expected.values, 2);
 }
 
 void check_copy_cache(KernelCase& on) {
