@@ -31,9 +31,11 @@ struct ReadAhead::Shared {
     std::condition_variable changed;
     std::vector<Queue> queues;
     size_t begun = 0;
+    size_t current = 0;  // the input that next() reads
     size_t working = 0;  // threads
-    int64_t most_ahead = 0, ahead = 0;  // samples in all queues
-    bool is_awaited = false;            // next() waits
+    // Samples in all queues: now, the most while next() waits, the most at other times.
+    int64_t ahead = 0, most_awaited = 0, most_unasked = 0;
+    bool is_awaited = false;  // next() waits
     bool stopped = false;
 
     void work();
@@ -54,7 +56,8 @@ ReadAhead::ReadAhead(std::vector<std::string> paths, const ReadOptions& options,
     shared_->paths = std::move(paths);
     shared_->options = options;
     shared_->chunk_samples = chunk_samples;
-    shared_->most_ahead = most_ahead;
+    shared_->most_awaited = most_ahead;
+    shared_->most_unasked = std::min(jobs * kAheadSamples, most_ahead);
     shared_->working = static_cast<size_t>(jobs);
     for (int i = 0; i < jobs; ++i) threads_.emplace_back([shared = shared_] { shared->work(); });
 }
@@ -103,7 +106,9 @@ void ReadAhead::Shared::decode_inputs() {
 bool ReadAhead::Shared::put(Queue& queue, Chunk chunk) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] {
-        return stopped || queue.samples < kAheadSamples || (is_awaited && ahead < most_ahead);
+        if (stopped || (is_awaited && ahead < most_awaited)) return true;
+        return queue.samples < kAheadSamples &&
+               (ahead < most_unasked || &queue == &queues[current]);
     });
     queue.samples += chunk.length();
     ahead += chunk.length();
@@ -115,8 +120,8 @@ bool ReadAhead::Shared::put(Queue& queue, Chunk chunk) {
 std::optional<Chunk> ReadAhead::next() {
     Shared& s = *shared_;
     std::unique_lock lock(s.mutex);
-    for (; current_ < s.queues.size(); ++current_) {
-        Shared::Queue& queue = s.queues[current_];
+    for (; s.current < s.queues.size(); ++s.current) {
+        Shared::Queue& queue = s.queues[s.current];
         const auto has_come = [&] { return queue.ended || !queue.chunks.empty(); };
         if (!has_come()) {
             s.is_awaited = true;

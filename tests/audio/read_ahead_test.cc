@@ -1,14 +1,18 @@
 #include "audio/read_ahead.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <fstream>
 #include <thread>
 
+#include "core/files/files.h"
 #include "support/audio.h"
 #include "support/process.h"
 
@@ -77,6 +81,40 @@ TEST(ReadAhead, HoldsMoreOfLaterInputsOnlyWhileTheFirstIsAwaited) {
         EXPECT_EQ(chunk->start, piece * kPiece * kSecond);
     }
     EXPECT_LE(endless.seconds(), taken + kPiece + kPipe);
+}
+
+// An input that has been begun is open for reading, which a writer can tell.
+bool is_begun(const std::string& pipe) {
+    const int writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK);
+    if (writer < 0) EXPECT_EQ(errno, ENXIO);
+    if (writer >= 0) ::close(writer);
+    return writer >= 0;
+}
+
+TEST(ReadAhead, ShortInputsTogetherHoldNoMoreThanLongOnes) {
+    const test::TemporaryDirectory folder;
+    const std::string minute = folder.path() / "minute.wav", pipe = folder.path() / "pipe";
+    write_file(minute, test::noise_wav(1, 60 * kSecond));
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    constexpr size_t kInputs = 12;
+    std::vector<std::string> paths(kInputs, minute);
+    paths.push_back(pipe);
+    ReadAhead input(paths, ReadOptions{}, 30 * kSecond, 2, 400 * kSecond);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // in which all could be read
+    EXPECT_FALSE(is_begun(pipe));
+    for (size_t chunks = 0; chunks < 2 * kInputs; ++chunks) {
+        const std::optional<Chunk> chunk = input.next();
+        ASSERT_TRUE(chunk.has_value());
+        EXPECT_EQ(chunk->source, minute);
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!is_begun(pipe) && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::optional<Chunk> last = input.next();  // is_begun() has closed it without a byte
+    ASSERT_TRUE(last.has_value());
+    EXPECT_EQ(last->source, pipe);
+    EXPECT_NE(last->error, "");
+    EXPECT_FALSE(input.next().has_value());
 }
 
 }  // namespace
