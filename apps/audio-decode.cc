@@ -65,7 +65,6 @@ void run(const Options& options, Console& console) {
     const int64_t ahead = affordable_samples_ahead();  // the sandbox hides the machine's files
     enter_sandbox(options, console);
     ByteWriter out(STDOUT_FILENO, "stdout");
-    widen_pipe(STDOUT_FILENO);
     ReadAhead input(options.files, options.read, options.chunk.length(kSampleRate),
                     static_cast<int>(options.jobs), ahead);
     while (std::optional<Chunk> chunk = input.next()) {

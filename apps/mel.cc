@@ -48,7 +48,6 @@ struct Options {
 void run(const Options& options, Console& console) {
     options.check();
     widen_pipe(STDIN_FILENO);
-    widen_pipe(STDOUT_FILENO);
     ByteWriter out(STDOUT_FILENO, "stdout");
     ChunkWriter writer(out);
     auto began = std::chrono::steady_clock::now();

@@ -39,6 +39,7 @@ struct Options {
 
 void run(const Options& options, Console& console) {
     options.check();
+    widen_pipe(STDIN_FILENO);
     const auto silero = options.model.empty() ? nullptr : load_silero(options.model);
     ByteWriter out(STDOUT_FILENO, "stdout");
     ByteReader in(STDIN_FILENO, "stdin");

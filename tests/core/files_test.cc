@@ -186,5 +186,21 @@ TEST(Spool, HoldsWhatWasReadAndTheRest) {
     ::close(fds[0]);
 }
 
+#ifdef F_SETPIPE_SZ
+// A user who has widened many pipes gets no more; the test has only two.
+TEST(Pipe, IsWidenedByItsReaderAndNeverMadeNarrower) {
+    int fds[2];
+    ASSERT_EQ(::pipe(fds), 0);
+    widen_pipe(fds[0]);
+    EXPECT_EQ(::fcntl(fds[1], F_GETPIPE_SZ), 1 << 20);
+    if (::fcntl(fds[1], F_SETPIPE_SZ, 1 << 21) > 0) {  // a user without rights cannot
+        widen_pipe(fds[0]);
+        EXPECT_EQ(::fcntl(fds[1], F_GETPIPE_SZ), 1 << 21);
+    }
+    ::close(fds[0]);
+    ::close(fds[1]);
+}
+#endif
+
 }  // namespace
 }  // namespace hark

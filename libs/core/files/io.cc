@@ -27,7 +27,8 @@ size_t read_fd(int fd, const std::string& name, void* to, size_t bytes) {
 
 void widen_pipe(int fd) {
 #ifdef F_SETPIPE_SZ
-    ::fcntl(fd, F_SETPIPE_SZ, 1 << 20);
+    constexpr int kPipeBytes = 1 << 20;
+    if (::fcntl(fd, F_GETPIPE_SZ) < kPipeBytes) ::fcntl(fd, F_SETPIPE_SZ, kPipeBytes);
 #else
     static_cast<void>(fd);
 #endif

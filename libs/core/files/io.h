@@ -25,8 +25,9 @@ class Interrupt {
     int event_;
 };
 
-// Gives a pipe room for 1 MiB, so that its two ends rarely wait for one another. Another file, and
-// a pipe of a user who has used up what the system allows, stay as they are.
+// Gives a pipe room for 1 MiB, so that its two ends rarely wait for one another: its reader calls
+// this. Another file, a larger pipe, and a pipe of a user who has used up what the system allows
+// stay as they are.
 void widen_pipe(int fd);
 
 // Reads a file descriptor that may be a pipe. Throws Error where the system call fails.
