@@ -92,14 +92,15 @@ class WeightStore {
     // Whether matrix({stored}) would use the file's memory.
     bool stays_in_place(const Tensor& stored) const;
 
-    // From here on what a GPU gets waits for copy_waiting(), and so do the tensors that it is read
-    // from: all threads check and copy the pieces of many tensors at once. Short tensors one by one
-    // leave threads idle.
+    // Until copy_waiting() what a GPU gets waits, and so do the tensors that it is read from: all
+    // threads check and copy the pieces of many tensors at once. Short tensors one by one leave
+    // threads idle.
     void gather() { gathers_ = memory_.device != Device::cpu; }
     size_t waiting_bytes() const { return waiting_bytes_; }
-    // Throws Error for a value that is not finite.
+    // Copies what waits, and ends gather(). Throws Error for a value that is not finite.
     void copy_waiting();
-    // copy_waiting() if enough waits to keep all threads busy. Whether nothing waits now.
+    // Copies what waits if it keeps all threads busy; gather() continues. Whether nothing waits
+    // now.
     bool copy_enough();
 
     size_t bytes() const { return bytes_; }  // total of all weights

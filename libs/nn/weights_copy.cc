@@ -30,16 +30,17 @@ void WeightStore::copy(const std::vector<Piece>& pieces) {
 }
 
 void WeightStore::copy_waiting() {
-    const std::vector<Piece> pieces = std::exchange(waiting_, {});
+    gathers_ = false;
     waiting_bytes_ = 0;
-    const bool gathers = std::exchange(gathers_, false);
-    copy(pieces);
-    gathers_ = gathers;
+    copy(std::exchange(waiting_, {}));
     for (const void* host : std::exchange(waiting_hosts_, {})) drop_host(host);
 }
 
 bool WeightStore::copy_enough() {
-    if (waiting_bytes_ >= kCopiedAtOnce) copy_waiting();
+    if (waiting_bytes_ >= kCopiedAtOnce) {
+        copy_waiting();
+        gather();
+    }
     return waiting_bytes_ == 0;
 }
 

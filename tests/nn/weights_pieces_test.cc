@@ -118,6 +118,26 @@ TEST(WeightsPieces, WaitUntilAllAreCopied) {
     StandInMemory::writes.clear();
     weights.copy_waiting();
     EXPECT_TRUE(StandInMemory::writes.empty());
+    // What is added afterwards does not wait.
+    const Matrix last = weights.matrix({matrix_of(b)});
+    EXPECT_EQ(std::memcmp(last.values.data, b.data(), last.values.bytes()), 0);
+}
+
+TEST(WeightsPieces, WaitForMoreUntilThereIsEnough) {
+    std::vector<f16_t> stored = numbers(kRows * kSize);
+    WeightStore weights(WeightPrecision::as_stored, StandInMemory::source(), kThreads);
+    EXPECT_TRUE(weights.copy_enough());
+    weights.gather();
+    size_t matrices = 0;
+    for (; weights.waiting_bytes() < size_t{256} << 20; ++matrices) {
+        EXPECT_EQ(weights.copy_enough(), matrices == 0);
+        weights.matrix({matrix_of(stored)});
+    }
+    EXPECT_TRUE(StandInMemory::writes.empty());
+    EXPECT_TRUE(weights.copy_enough());
+    EXPECT_EQ(StandInMemory::writes.size(), 4 * matrices);
+    weights.matrix({matrix_of(stored)});
+    EXPECT_FALSE(weights.copy_enough());
 }
 
 TEST(WeightsPieces, ThatWaitAreChecked) {
