@@ -225,6 +225,8 @@ std::vector<Region> speech_in_log_mel(std::span<const float> frames, int n_mels,
     constexpr int64_t kPart = 5 * Detector::kBlock;  // 10 s: many in a short recording too
     const int64_t n = std::ssize(frames) / n_mels, parts = (n + kPart - 1) / kPart;
     std::vector<std::vector<float>> each(static_cast<size_t>(parts));
+    static_cast<void>(
+        Detector(n_mels));  // an error is thrown here: a thread's would end the program
     parallel_for(threads, parts, [&](int64_t i) {
         each[static_cast<size_t>(i)] =
             Detector::probabilities_of(frames, n_mels, i * kPart, std::min((i + 1) * kPart, n));

@@ -184,6 +184,9 @@ TEST(Detector, HearsTheSameInMoreBands) {
         EXPECT_NEAR(few[i].end, more[i].end, 4800);
     }
     EXPECT_THROW(Detector(40), Error);
+    const std::vector<float> frames(size_t{40} * 10 * Detector::kBlock);
+    for (const int threads : {1, 2})
+        EXPECT_THROW(speech_in_log_mel(frames, 40, kSampleRate, {}, threads), Error);
 }
 
 TEST(Detector, HearsAWordAlone) {
