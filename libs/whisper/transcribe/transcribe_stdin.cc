@@ -186,13 +186,20 @@ void time_stages(Context& ctx, StageTimes& times, Console& console) {
     };
 }
 
+// Of the recordings' reader: half of the threads, the others compute. 0 if nothing asks for speech.
+int speech_threads(const RunOptions& options) {
+    if (!options.transcribe.detects_speech()) return 0;
+    const int64_t given = options.compute.threads;
+    return static_cast<int>(std::max<int64_t>((given > 0 ? given : available_cores()) / 2, 1));
+}
+
 // Sets `windows` to the number of windows decoded at once when it is known.
 void transcribe_all(const RunOptions& options, Console& console, int64_t& windows) {
     const std::unique_ptr<ModelFile> file = open_model(find_model(options.model, "whisper"));
     std::optional<RecordingQueue> queue;  // the stages before work while the model is read
     if (!options.live && options.transcribe.task != "detect")
         queue.emplace(STDIN_FILENO, "stdin", file->config().n_mels, kMostRecordingsAhead,
-                      options.transcribe.detects_speech() ? std::max(available_cores() / 2, 1) : 0);
+                      speech_threads(options));
     Context ctx = options.compute.context(console);
     const auto started = std::chrono::steady_clock::now();
     const Precision precision =
