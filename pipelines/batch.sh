@@ -292,7 +292,7 @@ report() {
     advise_on_failed
     [ "$transcribed" -eq 0 ] || say "$(speed "$1")"
     [ -z "$watcher" ] || utilisation
-    [ "$failed" -eq 0 ] || [ -n "$stopped" ] || stopped=1
+    [ "$failed" -eq 0 ] && [ ${#unreadable[@]} -eq 0 ] || stopped="${stopped:-1}"
 }
 
 # speed SECONDS: "5.3 min of audio in 13.5 s: 24 x real time, 6.8 h of audio per dollar"

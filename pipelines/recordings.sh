@@ -40,18 +40,22 @@ check_transcriber() {
     return "$status"
 }
 
-# find_recordings FOLDER: the paths of those in it and in its folders, each followed by a NUL. The
-# folder may be a link.
+# find_recordings FOLDER: the paths of those in it and in its folders, each followed by a NUL; a folder
+# that cannot be read is among them, with / at its end. The folder and recordings may be links. In the
+# locale C an expression fits bytes that are not UTF-8 too.
 find_recordings() {
-    find -H "$1" -type f ! -path '*/.hark*/*' -regextype posix-extended -iregex \
+    LC_ALL=C find -H "$1" -mindepth 1 -regextype posix-extended \
+        -type d \( -name '.hark*' -prune -o \
+        \( ! -readable -o ! -executable \) -prune -printf '%p/\0' \) -o -iregex \
         '.*\.(wav|mp3|m4a|mp4|m4v|mov|mkv|webm|ogg|oga|opus|flac|aac|aif|aiff|wma|avi|3gp)' \
-        -print0 | sort -z
+        -xtype f -print0 | LC_ALL=C sort -z
 }
 
 model_flag=--model   # of the command, which sets whisper-transcribe's model
 endings=()           # of the transcripts: srt, txt
 longest_ending=0     # in characters
 recordings=()        # all that were asked for, each once
+unreadable=()        # folders that could not be searched for more
 declare -A target=() # of a recording: the path of its transcripts without their ending
 
 # set_endings FORMAT,...: sets `endings` to what the files of these formats end in, each once. `all`
@@ -89,6 +93,11 @@ add_recordings() {
             [ -r "$input" ] && [ -x "$input" ] || die "$input: this folder cannot be read"
             [[ "$input" == */ ]] || input="$input/"
             while IFS= read -r -d '' path; do
+                [[ "$path" != */ ]] || {
+                    say "$path: this folder cannot be read"
+                    unreadable+=("$path")
+                    continue
+                }
                 add_recording "$path" "${output:+$output/${path#"$input"}}"
             done < <(find_recordings "$input")
         else

@@ -62,15 +62,27 @@ parse() {
     question="${question//[$'\n\r\t']/ }"
     [[ "$folder" != -* ]] || folder="./$folder" # no expression of find
     [ -d "$folder" ] || die "$folder: expected a folder of transcripts"
+    [ -r "$folder" ] && [ -x "$folder" ] || die "$folder: this folder cannot be read"
     [[ "$question" == *[[:alnum:]]* ]] || wrong "expected words to search for"
+}
+
+# name_unreadable: says which folders in it cannot be read; returns 1 if there are any.
+name_unreadable() {
+    local path status=0
+    while IFS= read -r -d '' path; do
+        say "$path: this folder cannot be read"
+        status=1
+    done < <(find -H "$folder" -type d \( ! -readable -o ! -executable \) -prune -print0)
+    return "$status"
 }
 
 # list_transcripts: their paths within the folder, a line each, sorted; one of each name.
 list_transcripts() {
     local ending
     for ending in srt vtt tsv txt; do
-        find -H "$folder" -type f ! -path '*/.hark*/*' ! -name '*.audacity.txt' \
-            ! -path $'*[\n\t]*' -iname "*.$ending" -printf '%P\n'
+        find -H "$folder" -type d \( ! -readable -o ! -executable \) -prune -o \
+            ! -path '*/.hark*/*' ! -name '*.audacity.txt' ! -path $'*[\n\t]*' \
+            -iname "*.$ending" -xtype f -printf '%P\n'
     done | awk '{ stem = $0; sub(/\.[^.\/]*$/, "", stem) } !(stem in known) { known[stem]; print }' |
         sort
 }
@@ -198,6 +210,8 @@ show() {
 parse "$@"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
+name_unreadable
+whole=$?
 list_transcripts | passages > "$work/passages" || die "$folder: cannot read its transcripts"
 [ -s "$work/passages" ] || die "$folder: found no transcripts; hark transcribe $folder makes them"
 if [ -n "$model" ]; then
@@ -211,3 +225,4 @@ show 2> "$work/errors" || {
     [ "$status" -gt 128 ] || die "stdout: cannot write"
     exit "$status"
 }
+exit "$whole"

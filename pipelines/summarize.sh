@@ -87,9 +87,11 @@ collect() {
         [ -d "$input" ] || continue
         while IFS= read -r -d '' path; do
             [ -n "${transcripts[$path]:-}" ] || add_recording "$path"
-        done < <(find -H "${input%/}/" -type f -name '*.txt' \
-            ! -name '*.audacity.txt' ! -path '*/.hark*/*' -print0 | sort -z)
+        done < <(LC_ALL=C find -H "${input%/}/" -mindepth 1 -type d \( -name '.hark*' -o \
+            ! -readable -o ! -executable \) -prune -o -name '*.txt' ! -name '*.audacity.txt' \
+            -xtype f -print0 | LC_ALL=C sort -z)
     done
+    failed=${#unreadable[@]}
     [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]:0:1}"): found no recordings and no transcripts"
     name_transcripts
 }

@@ -131,13 +131,14 @@ transcribe_one() {
 }
 
 transcribe_to_files() {
-    local recording file number=0 done_now=0 skipped=0 broken=()
+    local recording file number=0 done_now=0 skipped=0 broken
     format="${format:-srt,text}" output="${output%/}"
     [[ "$output" != -* ]] || output="./$output"
     set_endings "$format"
     add_recordings "$output" "${inputs[@]}"
     [ ${#recordings[@]} -gt 0 ] || die "$(quoted "${inputs[@]}"): found no recordings"
     name_transcripts
+    broken=("${unreadable[@]}")
     check_pipe --format "$format" --output-dir "$work" || return
     if [ -n "$output" ] && [ -z "$show_pipe" ]; then
         make_folder "$output" || return

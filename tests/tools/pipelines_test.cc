@@ -202,6 +202,49 @@ TEST(TranscribeScript, ABrokenRecordingIsListedAndTheOthersAreDone) {
     }
 }
 
+TEST(TranscribeScript, AFolderHasLinksAndNamesOfAnyBytes) {
+    Folder folder;
+    folder.copy("sea.wav", "in/caf\xe9.wav");
+    folder.copy("key.wav", "key");
+    fs::create_symlink("../key", folder.path() / "in/link.WAV");
+    folder.copy("key.wav", "in/.hark.other/key.wav");
+    const ProcessResult result = transcribe(folder.path() / "in");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(folder.text("in/caf\xe9.txt"), std::string(kSea) + "\n");
+    expect_contains(folder.text("in/link.txt"), kKey);
+    expect_contains(result.err, "2 transcribed, 0 already there, 0 failed");
+}
+
+TEST(TranscribeScript, AFolderThatCannotBeReadFailsAndTheOthersAreDone) {
+    Folder folder;
+    folder.copy("key.wav", "in/key.wav");
+    folder.copy("sea.wav", "in/closed/sea.wav");
+    fs::permissions(folder.path() / "in/closed", fs::perms::none);
+    const auto hark = [&](const std::string& command) {
+        return run_shell("cd '" + folder.path().string() + "' && " + kWithoutRights + "hark " +
+                         command);
+    };
+    ProcessResult result = hark("transcribe in" + kDemoFlags);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_TRUE(result.err.starts_with("hark transcribe: in/closed/: this folder cannot be read\n"))
+        << result.err;
+    EXPECT_TRUE(
+        result.err.ends_with("1 transcribed, 0 already there, 1 failed\n"
+                             "hark transcribe: failed: in/closed/\n"))
+        << result.err;
+    result = hark("batch in -o out" + kDemoFlags);
+    expect_fails(result, 1, "hark batch: in/closed/: this folder cannot be read\n");
+    expect_contains(result.err, "1 transcribed, 0 already there, 0 failed, 0 left");
+    expect_fails(hark("search in door"), 1, "hark search: in/closed: this folder cannot be read\n");
+    expect_contains(hark("search in door").out, kKey);
+    expect_fails_without_output(hark("search in/closed door"), 1,
+                                "hark search: in/closed: this folder cannot be read\n");
+    expect_fails_without_output(
+        hark("shard plan in -o shards"), 1,
+        "hark-shard plan: in/closed: cannot read this folder: Permission denied\n");
+    fs::permissions(folder.path() / "in/closed", fs::perms::owner_all);
+}
+
 TEST(TranscribeScript, WhatIsWrongForAllEndsItAtOnce) {
     Folder folder;
     folder.copy("key.wav", "key.wav");

@@ -83,8 +83,14 @@ const std::vector<std::string>& input_formats() {
 
 std::vector<ManifestEntry> read_folder(const fs::path& folder) {
     std::vector<fs::path> paths;
-    for (const auto& found : fs::recursive_directory_iterator(folder))
-        if (found.is_regular_file() && is_recording(found.path())) paths.push_back(found.path());
+    fs::path last = folder;
+    std::error_code error;
+    for (fs::recursive_directory_iterator found(folder, error), end; found != end;
+         found.increment(error)) {
+        last = found->path();
+        if (found->is_regular_file() && is_recording(last)) paths.push_back(last);
+    }
+    require(!error, last.string(), ": cannot read this folder: ", error.message());
     std::sort(paths.begin(), paths.end());
     std::vector<ManifestEntry> entries;
     for (const fs::path& path : paths)
