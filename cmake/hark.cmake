@@ -28,6 +28,10 @@ elseif(HARK_SANITIZE)
             $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment>)
     endif()
     target_link_options(hark_options INTERFACE -fsanitize=address,undefined)
+    # A fifth less time to start: their tables are relocated when they are linked. The tests start
+    # thousands of programs.
+    target_link_options(hark_options INTERFACE
+        $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
     # Many programs with debug information: GNU ld takes twice as long as gold, and five times as long
     # as mold or lld.
     find_program(HARK_LINKER NAMES ld.mold ld.lld ld.gold)
