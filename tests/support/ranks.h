@@ -7,11 +7,13 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <string>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 #endif
 
+#include "core/error.h"
 #include "kernels/comm/communicator.h"
 
 namespace hark::test {
@@ -31,6 +33,17 @@ inline void in_ranks(int size, const std::function<void(std::unique_ptr<Transpor
     status += __lsan_do_recoverable_leak_check();
 #endif
     ::_exit(status);  // the rest of the tests is the parent's
+}
+
+// The error of in_ranks(); empty if it throws none.
+inline std::string ranks_error_of(int size,
+                                  const std::function<void(std::unique_ptr<Transport>)>& body) {
+    try {
+        in_ranks(size, body);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
 }
 
 }  // namespace hark::test
