@@ -50,7 +50,7 @@ void expect_same(const char* what, const std::vector<float>& found,
                 expected[i], ", found ", found[i]);
 }
 
-// Sums of many ranks on the GPU are not `exact`: NCCL's order is a ring's, and it rounds on the
+// NCCL's sums of more than two ranks are not `exact`: its order is a ring's, and it rounds on the
 // way.
 void expect_sum(const char* what, const std::vector<float>& found,
                 const std::vector<float>& expected, bool exact, Dtype dtype = Dtype::f32) {
@@ -65,11 +65,12 @@ void expect_sum(const char* what, const std::vector<float>& found,
 void check_tensors(TestDevice& device, Communicator& ranks, int64_t n) {
     Context& ctx = device.ctx();
     const Arena::Scope scope(ctx.arena);
-    const bool exact = !ctx.on_cuda() || ranks.size() < 3;
+    const bool nccl_is_exact = !ctx.on_cuda() || ranks.size() < 3;
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
         Tensor x = device.up(values_of(ranks.rank(), n), dtype, {n});
         ranks.all_reduce(ctx, x);
-        expect_sum("all_reduce", device.down(x), sums(ranks, n, dtype), exact, dtype);
+        expect_sum("all_reduce", device.down(x), sums(ranks, n, dtype),
+                   ranks.has_independent_sums(), dtype);
     }
 
     const int64_t all = n * ranks.size();
@@ -79,7 +80,7 @@ void check_tensors(TestDevice& device, Communicator& ranks, int64_t n) {
     Tensor parts = device.up(values_of(ranks.rank(), all), Dtype::f32, {all});
     ranks.reduce_scatter(ctx, parts);
     expect_sum("reduce_scatter", device.down(ranks.own_part(parts)),
-               range(sums(ranks, all), ranks.rank()), exact);
+               range(sums(ranks, all), ranks.rank()), nccl_is_exact);
 
     for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
         Tensor gathered = device.up(values_of(ranks.rank(), all), dtype, {all});
@@ -229,20 +230,66 @@ TEST(ForkedRanks, OneThatFailsEndsThoseThatDoNotListen) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
 }
 
-// NCCL between the GPUs of this machine.
-TEST(NcclRanks, AgreeWithTheSums) {
-    struct stat found;
-    int gpus = 0;
-    while (::stat(concat("/dev/nvidia", gpus).c_str(), &found) == 0) ++gpus;
-    if (gpus < 2) GTEST_SKIP() << "needs two GPUs, found " << gpus;
-    in_ranks(gpus, [](std::unique_ptr<Transport> links) {
-        TestDevice device({"cuda", Device::cuda}, links->local_rank());
-        require(static_cast<bool>(device), device.why_not());
-        const std::unique_ptr<Communicator> ranks =
-            make_communicator(device.ctx(), std::move(links));
-        check_collectives(device, *ranks);
-        ranks->finish();
+// Sums by kernels or NCCL between the GPUs of this machine.
+class NcclRanks : public testing::Test {
+  protected:
+    void SetUp() override {
+        struct stat found;
+        while (::stat(concat("/dev/nvidia", gpus_).c_str(), &found) == 0) ++gpus_;
+        if (gpus_ < 2) GTEST_SKIP() << "needs two GPUs, found " << gpus_;
+    }
+    // The error of `ranks` processes that call `body`; none if they end well.
+    static std::string error_on_gpus(int ranks,
+                                     const std::function<void(TestDevice&, Communicator&)>& body) {
+        return ranks_error_of(ranks, [&](std::unique_ptr<Transport> links) {
+            TestDevice device({"cuda", Device::cuda}, links->local_rank());
+            require(static_cast<bool>(device), device.why_not());
+            const std::unique_ptr<Communicator> made =
+                make_communicator(device.ctx(), std::move(links));
+            body(device, *made);
+            made->finish();
+        });
+    }
+    int gpus_ = 0;
+};
+
+TEST_F(NcclRanks, AgreeWithTheSums) {
+    const auto check = [](TestDevice& device, Communicator& made) {
+        check_collectives(device, made);
+        for (const int64_t n : {1'000'003, 5'000'003}) check_tensors(device, made, n);
+    };
+    for (int ranks = 2; ranks <= gpus_; ranks *= 2) EXPECT_EQ(error_on_gpus(ranks, check), "");
+}
+
+// A second context has sums of its own.
+TEST_F(NcclRanks, SumOnTwoStreams) {
+    const std::string error = error_on_gpus(2, [](TestDevice& device, Communicator& made) {
+        TestDevice other({"cuda", Device::cuda}, made.rank());
+        for (int i = 0; i < 3; ++i)
+            for (TestDevice* on : {&device, &other}) check_tensors(*on, made, 4096);
     });
+    EXPECT_EQ(error, "");
+}
+
+TEST_F(NcclRanks, OneThatIsKilledEndsTheOthersAndIsNamed) {
+    const std::string error = error_on_gpus(2, [](TestDevice& device, Communicator& made) {
+        check_tensors(device, made, 64);
+        if (made.rank() == 1) std::raise(SIGKILL);
+        check_tensors(device, made, 64);
+    });
+    expect_contains(error, "rank 1 (process ");
+    expect_contains(error, "signal 9 (Killed)");
+}
+
+TEST_F(NcclRanks, OneThatFailsEndsTheOthers) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string error = error_on_gpus(2, [](TestDevice& device, Communicator& made) {
+        if (made.rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(100));
+        made.all_reduce(device.ctx(), device.up(values_of(1, 64), Dtype::f32, {64}));
+        fail("expected by the test: rank 1 fails");
+    });
+    expect_contains(error, "rank 1 has failed");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
 }
 
 namespace {

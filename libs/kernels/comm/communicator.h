@@ -2,8 +2,8 @@
 // them. All ranks call them in the same order and with the same shapes. A single process skips
 // them.
 //
-// The sums have the same bits in every run and on all ranks. On the CPU each element is added in
-// the order of the ranks. NCCL's rings add in an order that the GPUs' places fix.
+// The sums have the same bits in every run and on all ranks: each element is added in the order of
+// the ranks, or by NCCL's rings in an order that the GPUs' places fix.
 #pragma once
 
 #include <memory>
@@ -35,9 +35,13 @@ class Communicator {
 
     // Collectives on tensors of the context's device, in the order of its stream. On a GPU they can
     // be recorded and return before they are done. x (n):
-    // x f32, f16 or bf16 = the sum of all ranks' x. The CPU adds 16-bit types in f32 and rounds
-    // once; NCCL may round after each addition.
+    // x f32, f16 or bf16 = the sum of all ranks' x, added in f32 in the order of the ranks and
+    // rounded once. NCCL, which has large sums and those of GPUs that cannot access one another's
+    // memory, may add in another order and round after each addition.
     void all_reduce(Context& ctx, Tensor x);
+    // Whether all_reduce() on a context with has_independent_rows() gives a row of x the same bits
+    // whatever the other rows are.
+    virtual bool has_independent_sums() const { return true; }
     // own_part(x) = that part of the sum of all ranks' x, f32. The rest of x is undefined
     // afterwards.
     void reduce_scatter(Context& ctx, Tensor x);

@@ -1,8 +1,10 @@
 // Communicator between GPUs.
+#include <algorithm>
 #include <array>
 
 #include "kernels/comm/communicator.h"
 #include "kernels/comm/nccl_library.h"
+#include "kernels/comm/peer_sums.h"
 #include "kernels/runtime/plugin.h"
 
 namespace hark {
@@ -20,6 +22,9 @@ const NcclOps& nccl_ops() {
     return *ops;
 }
 
+// Larger sums are NCCL's if their order does not matter.
+constexpr size_t kMostPeerBytes = size_t{16} << 20;
+
 class NcclRanks : public Communicator {
   public:
     NcclRanks(Context& ctx, std::unique_ptr<Transport> linked) : Communicator(std::move(linked)) {
@@ -27,10 +32,14 @@ class NcclRanks : public Communicator {
         if (first()) nccl_ops().make_id(id.data());
         share(id, 0);
         communicator_ = nccl_ops().connect(id.data(), rank(), size(), ctx.device_index);
+        if (auto sums = PeerSums::connect(ctx, *this)) peer_sums_.push_back(std::move(sums));
     }
+
+    bool has_independent_sums() const override { return size() <= 2 || !peer_sums_.empty(); }
 
   private:
     void do_all_reduce(Context& ctx, Tensor x) override {
+        if (PeerSums* sums = peer_sums(ctx, x)) return sums->all_reduce(ctx, x);
         nccl_ops().all_reduce(communicator_.get(), ctx.stream, x.data, elements(x), x.dtype);
     }
     void do_reduce_scatter(Context& ctx, Tensor x) override {
@@ -46,7 +55,22 @@ class NcclRanks : public Communicator {
     }
     static size_t elements(const Tensor& x) { return static_cast<size_t>(x.size()); }
 
+    // What adds x up on the context's stream; nullptr: NCCL.
+    PeerSums* peer_sums(Context& ctx, const Tensor& x) {
+        const bool fits = x.bytes() <= kMostPeerBytes || (size() > 2 && ctx.has_independent_rows());
+        const bool aligned = reinterpret_cast<uintptr_t>(x.data) % 16 == 0;
+        // A side stream has no handles.
+        if (peer_sums_.empty() || !fits || !aligned || !ctx.handles) return nullptr;
+        for (const auto& sums : peer_sums_)
+            if (sums->belongs_to(ctx)) return sums.get();
+        // All ranks' contexts come and go in the same order.
+        peer_sums_.push_back(PeerSums::connect(ctx, *this));
+        require(peer_sums_.back() != nullptr, "the GPUs' memory cannot be shared any more");
+        return peer_sums_.back().get();
+    }
+
     std::shared_ptr<void> communicator_;
+    std::vector<std::unique_ptr<PeerSums>> peer_sums_;  // per context; empty: NCCL has all sums
 };
 
 }  // namespace
