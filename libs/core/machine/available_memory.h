@@ -6,7 +6,8 @@
 namespace hark {
 
 // Bytes that programs can take without swapping: /proc/meminfo's MemAvailable, or less if a limit
-// of this process's address space (ulimit -v) is lower. Throws Error if the file cannot be read.
+// of this process's address space (ulimit -v) is lower. Without /proc, which not every chroot has:
+// what is free, caches not counted.
 int64_t available_memory();
 
 }  // namespace hark
