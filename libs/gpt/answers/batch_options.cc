@@ -16,6 +16,13 @@ Flag add_batch_invariant(Flags& flags, bool& value) {
             "on what is computed together.");
 }
 
+void check_independent_sums(const Context& ctx, const Communicator& ranks) {
+    require(ranks.has_independent_sums() || !ctx.has_independent_rows(),
+            "--batch-invariant takes two GPUs at most, or GPUs that access one another's memory "
+            "(got ",
+            ranks.size(), "): else the order of a sum depends on how many rows are computed");
+}
+
 void BatchOptions::flags(Flags& flags) {
     flags.section("Many prompts");
     flags

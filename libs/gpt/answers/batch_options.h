@@ -7,11 +7,15 @@
 #include "core/cli/cli.h"
 #include "core/context.h"
 #include "gpt/answers/batch_answerer.h"
+#include "kernels/comm/communicator.h"
 
 namespace hark::gpt {
 
 // Registers --batch-invariant.
 Flag add_batch_invariant(Flags& flags, bool& value);
+
+// Throws Error if a text's bits must depend on no others, but these ranks' sums do.
+void check_independent_sums(const Context& ctx, const Communicator& ranks);
 
 class BatchOptions {
   public:

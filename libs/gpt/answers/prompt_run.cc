@@ -47,10 +47,7 @@ PromptRun::PromptRun(const GenerateToolOptions& options, Console& console, Conte
       prompts_(in_, options.prompt_format(), options.prompt_template(), options.chat.chat),
       answers_(options.answers(encoder_.markers()), *tokenizer_, console, out_) {
     options.batch.apply_to(ctx);
-    require(ranks.has_independent_sums() || !ctx.has_independent_rows(),
-            "--batch-invariant takes two GPUs at most, or GPUs that access one another's memory "
-            "(got ",
-            ranks.size(), "): else the order of a sum depends on how many rows are computed");
+    check_independent_sums(ctx, ranks);
     if (console.tracing)
         ctx.on_stage = [&](auto& name, auto& shape, double ms) { console.trace(name, shape, ms); };
 }

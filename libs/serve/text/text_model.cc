@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "gpt/answers/batch_options.h"
 #include "gpt/embed/embedder.h"
 #include "gpt/engine/model_rows.h"
 #include "gpt/engine/prompt_pieces.h"
@@ -62,6 +63,7 @@ TextModel::TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOption
       whole_ctx_(options.compute.context(console)) {
     ctx_.batch_invariant = ctx_.few_row_products = options.batch_invariant;
     whole_ctx_.batch_invariant = false;
+    gpt::check_independent_sums(ctx_, *options.ranks);
     const Precision precision =
         precision_of(options.compute.dtype, ctx_.device, gpt::stored_type(*file_));
     model_ = std::make_unique<const gpt::Model>(
