@@ -117,7 +117,11 @@ transcribe_one() {
     local folder="${target[$1]%/*}" began=$EPOCHREALTIME seconds status
     [[ "${target[$1]}" == */* ]] || folder=.
     make_folder "$folder" || return 1
-    work="$(mktemp -d "$(realpath -- "$folder")/.hark.XXXXXX")" || { work="$first_work"; return 1; }
+    work="$(mktemp -d "$(realpath -- "$folder")/.hark.XXXXXX" 2> /dev/null)" || {
+        work="$first_work"
+        say "$folder: cannot write into this folder; give --output-dir DIR"
+        return 1
+    }
     inputs=("$1")
     run_pipe --format "$format" --output-dir "$work/out" --output-name t
     status=$?

@@ -245,6 +245,20 @@ TEST(TranscribeScript, AFolderThatCannotBeReadFailsAndTheOthersAreDone) {
     fs::permissions(folder.path() / "in/closed", fs::perms::owner_all);
 }
 
+TEST(TranscribeScript, AFolderThatCannotBeWrittenIsNamed) {
+    Folder folder;
+    folder.copy("key.wav", "in/key.wav");
+    fs::permissions(folder.path() / "in", fs::perms::owner_read | fs::perms::owner_exec);
+    const ProcessResult result = run_shell("cd '" + folder.path().string() + "' && " +
+                                           kWithoutRights + "hark transcribe in" + kDemoFlags);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_TRUE(result.err.starts_with(
+        "hark transcribe: in: cannot write into this folder; give --output-dir DIR\n"
+        "hark transcribe: 0 transcribed, 0 already there, 1 failed\n"))
+        << result.err;
+    fs::permissions(folder.path() / "in", fs::perms::owner_all);
+}
+
 TEST(TranscribeScript, WhatIsWrongForAllEndsItAtOnce) {
     Folder folder;
     folder.copy("key.wav", "key.wav");
