@@ -53,7 +53,7 @@ void multiply(int, float* c, int64_t ldc, const Factor& a, const Factor& b, int6
         for (int64_t row = 0; row < m; row += kTileRows) {
             const int64_t rows = std::min(kTileRows, m - row);
             cpu_kernels().multiply_packed(sums, kTileColumns, a.values + row * a.stride, a.stride,
-                                          packed.data(), rows, width, k, k);
+                                          packed.data(), rows, width, k, k, false);
             for (int64_t i = 0; i < rows; ++i) {
                 float* to = c + (row + i) * ldc + column;
                 const float* from = sums + i * kTileColumns;
