@@ -90,8 +90,9 @@ int (*rank_main)(const std::string& argument) = nullptr;
 std::string mpirun(int ranks, int seconds) {
     if (!*HARK_MPIEXEC) return "";
     return "ASAN_OPTIONS=detect_leaks=0 timeout " + std::to_string(seconds) +
-           " '" HARK_MPIEXEC "' --allow-run-as-root --oversubscribe -n " + std::to_string(ranks) +
-           " ";
+           " '" HARK_MPIEXEC
+           "' --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n " +
+           std::to_string(ranks) + " ";
 }
 
 bool has_command(const std::string& name) { return run_shell("command -v " + name).exit_code == 0; }

@@ -26,7 +26,8 @@ bool has_command(const std::string& name);
 extern int (*rank_main)(const std::string& argument);
 
 // The start of a command line that runs a program as `ranks` processes; it ends itself after
-// `seconds`; empty if this build has no MPI. Open MPI unloads its components while memory of theirs
+// `seconds`; empty if this build has no MPI. A rank that waits for another leaves the processor to
+// whoever has work. Open MPI unloads its components while memory of theirs
 // is still held, so the search for leaks has no name by which it could pass over it: forked ranks
 // search in the same code.
 std::string mpirun(int ranks, int seconds);
