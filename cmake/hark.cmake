@@ -185,3 +185,14 @@ function(hark_tests)
             ENVIRONMENT "XDG_CONFIG_HOME=${CMAKE_BINARY_DIR}/no-config;OMP_WAIT_POLICY=passive")
     endforeach()
 endfunction()
+
+# hark_given_language(PREFIX NAMES...): these tests transcribe English recordings for other reasons than
+# their language, whose detection takes half of a short one's time: it is given. A test of detection
+# takes that back (DetectedLanguages of tests/support/process.h).
+function(hark_given_language prefix)
+    foreach(name ${ARGN})
+        if(TEST ${prefix}${name})
+            set_property(TEST ${prefix}${name} APPEND PROPERTY ENVIRONMENT HARK_LANGUAGE=en)
+        endif()
+    endforeach()
+endfunction()

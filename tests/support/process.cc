@@ -101,6 +101,15 @@ fs::path source_dir() { return HARK_SOURCE_DIR; }
 fs::path build_dir() { return HARK_BUILD_DIR; }
 fs::path samples_dir() { return source_dir() / "samples"; }
 
+DetectedLanguages::DetectedLanguages() {
+    if (const char* given = std::getenv("HARK_LANGUAGE")) given_ = given;
+    ::unsetenv("HARK_LANGUAGE");
+}
+
+DetectedLanguages::~DetectedLanguages() {
+    if (!given_.empty()) ::setenv("HARK_LANGUAGE", given_.c_str(), 1);
+}
+
 TemporaryDirectory::TemporaryDirectory() {
     std::string name = (fs::temp_directory_path() / "hark-test.XXXXXX").string();
     if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed");

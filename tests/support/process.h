@@ -36,6 +36,16 @@ std::filesystem::path source_dir();
 std::filesystem::path build_dir();
 std::filesystem::path samples_dir();
 
+// Commands detect the language of each recording, although ctest gives one (hark_given_language).
+class DetectedLanguages {
+  public:
+    DetectedLanguages();
+    ~DetectedLanguages();
+
+  private:
+    std::string given_;  // empty: none
+};
+
 // A new empty directory, removed with everything in it when it dies.
 class TemporaryDirectory {
   public:

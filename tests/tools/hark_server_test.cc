@@ -53,7 +53,7 @@ TEST(TranscribeByServer, PrintsWhatThePipePrints) {
     const std::string served = "hark transcribe --model demo" + asked().flag();
     const std::string local = "hark transcribe --model demo --threads 1 ";
     for (const std::string& words :
-         {sample("room.m4a") + "-f srt", sample("train.wav") + "--format=vtt",
+         {sample("room.m4a") + "-f srt", sample("train.wav") + "--format=vtt -l en",
           sample("sea.wav") + sample("silence.wav") + sample("key.wav"),
           sample("vater.wav") + "--task translate", sample("vater.wav") + "--language German",
           sample("train.wav") + "--vad --temperature 0.2 --initial-prompt 'A; train' -l auto"})
@@ -95,13 +95,13 @@ TEST(TranscribeByServer, PrintsWhatThereIsOfACutRecording) {
 }
 
 TEST(AskByServer, PrintsWhatThePipePrints) {
-    const std::string demo = "--model demo --whisper-model demo ";
+    const std::string demo = "--model demo --whisper-model demo --language en ";
     for (const std::string& words :
          {sample("sea.wav") + "'Is it {}, or {}?'", sample("sea.wav") + "'Who?' --seed 7 --top-k 9",
           sample("story.mp3") + "'Who?' --temperature 0 --max-tokens 30 --stop , --stop ' \"q\"'"})
         expect_equal_runs("hark ask --threads 1 " + demo + words,
                           "hark ask " + demo + asked().flag() + words);
-    const std::string chat = "--whisper-model demo --chat --system 'Be brief.' " +
+    const std::string chat = "--whisper-model demo --language en --chat --system 'Be brief.' " +
                              sample("sea.wav") + "'Who lives there?' --model ";
     for (const std::string quiet : {"", " --quiet"})
         expect_equal_runs("hark ask --threads 1 " + chat + asked().thinker() + quiet,

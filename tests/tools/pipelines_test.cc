@@ -92,6 +92,7 @@ TEST(TranscribeScript, TakesAFolderWhoseNameIsAnAssignment) {
 }
 
 TEST(TranscribeScript, DetectsLanguages) {
+    const DetectedLanguages by_themselves;
     Folder folder;
     folder.copy("sea.wav", "sea.wav");
     write_text(folder.path() / "bad.mp3", "this is no audio at all");

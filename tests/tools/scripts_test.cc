@@ -130,6 +130,7 @@ TEST(Scripts, MessagesHaveNoControlBytes) {
 }
 
 TEST(Scripts, ChooseHowTheSoundGetsToTheTranscriber) {
+    const DetectedLanguages by_themselves;
     Folder folder;
     folder.copy("sea.wav", "sea.wav");
     const std::string enter = "cd '" + folder.path().string() + "'; export XDG_CONFIG_HOME=$PWD; ";

@@ -29,6 +29,7 @@ const std::string& sea_mel() {
 }
 
 TEST(Pipeline, AFilesBytesOnStdinAreEnough) {
+    const DetectedLanguages by_themselves;
     const ProcessResult result =
         run_shell("ffmpeg -v error -nostdin -i " + samples("story.mp3") +
                   " -f wav - | mel | whisper-transcribe --model demo --threads 1 | tr '\\n' ' ' |"
@@ -39,6 +40,7 @@ TEST(Pipeline, AFilesBytesOnStdinAreEnough) {
 }
 
 TEST(WhisperTranscribe, JsonLinesHoldWhatTheyPromise) {
+    const DetectedLanguages by_themselves;
     const ProcessResult result = transcribe_mel({"--format", "jsonl"}, sea_mel());
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const json segment = json::parse(result.out);
@@ -195,6 +197,7 @@ TEST(WhisperTranscribe, HelpAndVersionGoToStdout) {
 }
 
 TEST(WhisperTranscribe, DetectsLanguagesWithoutTranscribing) {
+    const DetectedLanguages by_themselves;
     const std::string mel = mel_of_samples("vater.wav sea.wav maison.wav nacht.wav");
     const ProcessResult text = transcribe_mel({"--task", "detect"}, mel);
     EXPECT_EQ(text.exit_code, 0) << text.err;
@@ -307,6 +310,7 @@ TEST(WhisperTranscribe, ClipsBeforeAMissingPartAreWhole) {
 }
 
 TEST(WhisperTranscribe, VerboseNamesStagesAndQuietLeavesErrors) {
+    const DetectedLanguages by_themselves;
     const std::string stages = transcribe_mel({"--verbose"}, sea_mel()).err;
     for (const char* stage : {"model demo ", "sea.wav: encoder (2 calls) ", "sea.wav: decoder ("})
         EXPECT_NE(stages.find(stage), std::string::npos) << stage << "in " << stages;
