@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "core/error.h"
@@ -34,6 +35,14 @@ std::vector<std::string> packed_names() {
     return all;
 }
 
+// The tensors of a case, which are made once.
+const std::vector<StoredTensor>& stored_tensors_of(const std::string& name) {
+    static std::map<std::string, std::vector<StoredTensor>> all;
+    const auto [at, is_new] = all.try_emplace(name);
+    if (is_new) at->second = test::stored_tensors(packed_cases()[name]);
+    return at->second;
+}
+
 // The matrix `name` of the golden file's model, from the folder.
 Tensor take_matrix(ModelFile& file, const std::string& name) {
     for (const TensorSpec& spec : tensor_specs(file.config()))
@@ -56,7 +65,7 @@ class Packed : public testing::TestWithParam<std::string> {
     const json& golden() const { return packed_cases()[GetParam()]; }
     std::shared_ptr<ModelFile> packed() const {
         test::write_packed_folder(folder.path() / "packed", golden()["config"],
-                                  test::stored_tensors(golden()));
+                                  stored_tensors_of(GetParam()));
         return open_model(folder.path() / "packed");
     }
     // The same model with plain matrices, as `file` has widened them.

@@ -132,18 +132,19 @@ TEST(Mel, ReadsEveryFileOfTheSamplesFromAPipe) {
 
 TEST(Mel, ReadsWhatFfmpegWritesToAPipe) {
     if (!has_command("ffmpeg")) GTEST_SKIP() << "no ffmpeg here";
-    const std::string from = "ffmpeg -nostdin -v error -i '" + sample_path("story.mp3") + "' ";
+    const std::string from = "ffmpeg -nostdin -v error -t 8 -i '" + sample_path("story.mp3") + "' ";
     const ProcessResult wav = run_shell(from + "-f wav - | mel");
     ASSERT_EQ(wav.exit_code, 0) << wav.err;
     const ProcessResult raw =
         run_shell(from + "-f s16le - | mel --raw s16le --sample-rate 22050 --channels 1");
-    EXPECT_TRUE(mels_of(wav).at("1").values == mels_of(raw).at("1").values);
+    const Whole whole = mels_of(wav).at("1");
+    EXPECT_TRUE(whole.values == mels_of(raw).at("1").values);
     for (const char* format : {"-c:a pcm_f32le -f wav", "-rf64 always -f wav", "-f w64", "-f flac",
                                "-f ogg", "-f mp3", "-f adts", "-f matroska", "-f au", "-f aiff"}) {
         const ProcessResult result = run_shell(from + format + " - | mel");
         EXPECT_EQ(result.exit_code, 0) << format << ": " << result.err;
         EXPECT_NEAR(static_cast<double>(mels_of(result).at("1").values.size()),
-                    static_cast<double>(mels_of(wav).at("1").values.size()), 80 * 12)
+                    static_cast<double>(whole.values.size()), 80 * 12)
             << format;
     }
 }

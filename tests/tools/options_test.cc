@@ -26,8 +26,7 @@ std::vector<std::string> commands_of(const std::string& tool) {
     return names;
 }
 
-// Each tool and each command, as it is typed.
-std::vector<std::string> all_tools() {
+std::vector<std::string> made_list_of_tools() {
     std::vector<std::string> all = {
         "audio-decode", "vad",         "mel",         "whisper-transcribe", "whisper-eval",
         "gpt-generate", "gpt-eval",    "gpt-embed",   "gpt-tokenize",       "gpt-train",
@@ -42,6 +41,20 @@ std::vector<std::string> all_tools() {
     for (const std::string& command : commands_of("hark plot"))
         all.push_back("hark plot " + command);
     return all;
+}
+
+// Each tool and each command, as it is typed.
+const std::vector<std::string>& all_tools() {
+    static const std::vector<std::string> kAll = made_list_of_tools();
+    return kAll;
+}
+
+// The tool's table of options; it is asked once.
+const std::string& table_of(const std::string& tool) {
+    static std::map<std::string, std::string> tables;
+    const auto [at, is_new] = tables.try_emplace(tool);
+    if (is_new) at->second = run_shell(tool + " --help-as table").out;
+    return at->second;
 }
 
 TEST(Options, HelpFitsOneScreen) {
@@ -88,7 +101,7 @@ TEST(Options, VersionHasCommitDevicesAndTypes) {
         EXPECT_TRUE(std::regex_match(lines[2], std::regex("devices: cpu(, cuda)?")))
             << tool << shown.out;
         if (tool.starts_with("hark ")) continue;  // a script: whisper-transcribe's lines
-        const std::string table = run_shell(tool + " --help-as table").out;
+        const std::string& table = table_of(tool);
         const size_t dtype = table.find("\ndtype\t");
         EXPECT_EQ(lines.size(), dtype == table.npos ? 3u : 4u) << tool << shown.out;
         if (lines.size() != 4) continue;
@@ -128,7 +141,7 @@ TEST(Options, HaveOneMeaning) {
     // By name: what each form and each help is of.
     std::map<std::string, std::map<std::string, std::string>> forms, helps;
     for (const std::string& tool : all_tools()) {
-        const std::vector<std::string> lines = lines_of(run_shell(tool + " --help-as table").out);
+        const std::vector<std::string> lines = lines_of(table_of(tool));
         EXPECT_FALSE(lines.empty()) << tool;
         for (const std::string& line : lines) {
             const std::vector<std::string> field = fields_of(line);
@@ -205,7 +218,7 @@ TEST(Options, UnknownWordsAreExitStatus2) {
     size_t tried = 0;
     for (const std::string& tool : all_tools()) {
         if (tool.starts_with("hark ")) continue;
-        for (const std::string& line : lines_of(run_shell(tool + " --help-as table").out)) {
+        for (const std::string& line : lines_of(table_of(tool))) {
             const std::vector<std::string> field = fields_of(line);
             if (field[3] != "-" || field[5] == "-" || open.contains(field[0])) continue;
             const ProcessResult result = with_nothing_on_stdin(tool + " --" + field[0] + " xyzzy");
