@@ -210,7 +210,7 @@ std::vector<float> Detector::probabilities_of(std::span<const float> recording, 
     Detector detector(n_mels);
     detector.first_ = std::max(begin - kReach, int64_t{0});
     detector.emitted_ = begin;
-    const int64_t last = std::min(end + kReach, std::ssize(recording) / n_mels);
+    const int64_t last = std::min<int64_t>(end + kReach, std::ssize(recording) / n_mels);
     std::vector<float> probabilities;
     detector.push(recording.subspan(static_cast<size_t>(detector.first_ * n_mels),
                                     static_cast<size_t>((last - detector.first_) * n_mels)),
