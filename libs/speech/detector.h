@@ -2,6 +2,7 @@
 // band, and does not keep its shape.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -47,15 +48,20 @@ class Detector {
     static constexpr int64_t kBlock = 200;  // frames per emission
 
   private:
-    struct Measures;
+    static constexpr size_t kMostMels = 128;
 
+    void add(std::span<const float> log_mel);
+    void end();
+    void add_width();
     void emit(int64_t end, std::vector<float>& probabilities);
+    std::vector<float> change(int64_t begin, int64_t end, int64_t to) const;
     int64_t frames() const;  // received
-    Measures measure(int64_t begin, int64_t end) const;
 
     size_t n_mels_;
-    std::vector<std::vector<size_t>> bands_;  // the mel bands of each of the 20
-    std::vector<float> power_;                // (frames, n_mels), from frame first_ on
+    std::vector<int64_t> edges_;     // the mel bands where the 20 bands begin, and the end
+    std::vector<float> band_power_;  // (frames, 20), from frame first_ on
+    std::vector<float> width_;       // (frames), from frame first_ on; not yet of the newest
+    std::array<std::vector<float>, 3> recent_;  // a third of the newest frames' power; zeros before
     int64_t first_ = 0;
     int64_t emitted_ = 0;  // frames
 };
