@@ -49,9 +49,13 @@ class MelPipe {
     int end_ = -1, fd_ = -1;
 };
 
-TEST(RecordingQueue, GivesRecordingsAsTheyEndAndIsOverBehindTheLast) {
+// With 0 and 2 threads that find speech.
+class RecordingQueues : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Speech, RecordingQueues, ::testing::Values(0, 2));
+
+TEST_P(RecordingQueues, GivesRecordingsAsTheyEndAndIsOverBehindTheLast) {
     MelPipe pipe;
-    RecordingQueue queue(pipe.end(), "stdin", 80, 4);
+    RecordingQueue queue(pipe.end(), "stdin", 80, 4, GetParam());
     EXPECT_FALSE(queue.next(false).has_value());
     EXPECT_FALSE(queue.over());
     pipe.recording("a");
@@ -69,9 +73,9 @@ TEST(RecordingQueue, GivesRecordingsAsTheyEndAndIsOverBehindTheLast) {
     queue.check();
 }
 
-TEST(RecordingQueue, WhatCameBeforeABreakIsGivenFirst) {
+TEST_P(RecordingQueues, WhatCameBeforeABreakIsGivenFirst) {
     MelPipe pipe;
-    RecordingQueue queue(pipe.end(), "stdin", 80, 4);
+    RecordingQueue queue(pipe.end(), "stdin", 80, 4, GetParam());
     pipe.recording("a");
     pipe.recording("b");
     pipe.bytes("neither mel nor a header");
@@ -88,10 +92,10 @@ TEST(RecordingQueue, WhatCameBeforeABreakIsGivenFirst) {
 
 // A pipe holds only a few of these: the writer would wait for ever if the reader thread did not
 // continue when recordings are taken, and would end at once if the thread did not wait.
-TEST(RecordingQueue, ReadsOnAsRecordingsAreTaken) {
+TEST_P(RecordingQueues, ReadsOnAsRecordingsAreTaken) {
     constexpr int kRecordings = 200;
     MelPipe pipe;
-    RecordingQueue queue(pipe.end(), "stdin", 80, 2);
+    RecordingQueue queue(pipe.end(), "stdin", 80, 2, GetParam());
     std::atomic<int> written = 0;
     std::thread writer([&] {
         for (int i = 0; i < kRecordings; ++i) {
@@ -112,10 +116,13 @@ TEST(RecordingQueue, ReadsOnAsRecordingsAreTaken) {
     queue.check();
 }
 
-TEST(RecordingQueue, MayEndWhileItsThreadWaits) {
+TEST_P(RecordingQueues, MayEndWhileItsThreadWaits) {
     MelPipe quiet, full;
-    { const RecordingQueue queue(quiet.end(), "stdin", 80, 4); }  // waits for the stream
-    RecordingQueue queue(full.end(), "stdin", 80, 1);  // waits until a recording is taken
+    {
+        const RecordingQueue queue(quiet.end(), "stdin", 80, 4, GetParam());
+    }  // waits for the stream
+    RecordingQueue queue(full.end(), "stdin", 80, 1,
+                         GetParam());  // waits until a recording is taken
     for (int i = 0; i < 3; ++i) full.recording("a");
     EXPECT_TRUE(queue.next(true).has_value());
     quiet.recording("nobody takes it");
