@@ -13,7 +13,11 @@
 namespace hark {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int64_t kAheadSamples = 4 * 30 * kSampleRate;  // per input
+// A thread decodes a recording of two hours in about as long.
+constexpr double kAheadSeconds = 10;
 constexpr std::chrono::seconds kEndTimeout{2};
 
 }  // namespace
@@ -33,14 +37,17 @@ struct ReadAhead::Shared {
     size_t begun = 0;
     size_t current = 0;  // the input that next() reads
     size_t working = 0;  // threads
-    // Samples in all queues: now, the most while next() waits, the most at other times.
-    int64_t ahead = 0, most_awaited = 0, most_unasked = 0;
+    // Samples in all queues: now, the most, the most if the reader is slow.
+    int64_t ahead = 0, most_ahead = 0, most_unasked = 0;
+    int64_t taken = 0;  // samples that next() has returned
+    const Clock::time_point started = Clock::now();
     bool is_awaited = false;  // next() waits
     bool stopped = false;
 
     void work();
     void decode_inputs();
     bool put(Queue& queue, Chunk chunk);
+    bool has_room() const;
 };
 
 int64_t affordable_samples_ahead() {
@@ -56,7 +63,7 @@ ReadAhead::ReadAhead(std::vector<std::string> paths, const ReadOptions& options,
     shared_->paths = std::move(paths);
     shared_->options = options;
     shared_->chunk_samples = chunk_samples;
-    shared_->most_awaited = most_ahead;
+    shared_->most_ahead = most_ahead;
     shared_->most_unasked = std::min(jobs * kAheadSamples, most_ahead);
     shared_->working = static_cast<size_t>(jobs);
     for (int i = 0; i < jobs; ++i) threads_.emplace_back([shared = shared_] { shared->work(); });
@@ -102,11 +109,20 @@ void ReadAhead::Shared::decode_inputs() {
     }
 }
 
+// Whether any input may hold more: if next() waits, or the queues have less than it takes in ten
+// seconds.
+bool ReadAhead::Shared::has_room() const {
+    if (ahead >= most_ahead) return false;
+    const std::chrono::duration<double> elapsed = Clock::now() - started;
+    return is_awaited || static_cast<double>(ahead) * elapsed.count() <
+                             static_cast<double>(taken) * kAheadSeconds;
+}
+
 // Returns false if the reader has stopped.
 bool ReadAhead::Shared::put(Queue& queue, Chunk chunk) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] {
-        if (stopped || (is_awaited && ahead < most_awaited)) return true;
+        if (stopped || has_room()) return true;
         return queue.samples < kAheadSamples &&
                (ahead < most_unasked || &queue == &queues[current]);
     });
@@ -134,6 +150,7 @@ std::optional<Chunk> ReadAhead::next() {
         queue.chunks.pop_front();
         queue.samples -= chunk.length();
         s.ahead -= chunk.length();
+        s.taken += chunk.length();
         s.changed.notify_all();
         return chunk;
     }

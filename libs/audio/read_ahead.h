@@ -20,9 +20,10 @@ class ReadAhead {
   public:
     // Starts `jobs` threads. Each takes the next input that no other has begun, and waits if it
     // holds two minutes that are not read yet, or all inputs hold two minutes per job: short ones
-    // do not fill the memory. While next() waits for its input, the others may hold more,
-    // `most_ahead` samples in all: a stage that is faster than one thread gets the work of several
-    // even if all inputs are long. The recordings' ids are the inputs' numbers, from 1.
+    // do not fill the memory. While next() waits for its input, or if all inputs hold less than it
+    // takes in ten seconds, any may hold more, `most_ahead` samples in all: a stage that is faster
+    // than one thread gets the work of several even if all inputs are long. The recordings' ids
+    // are the inputs' numbers, from 1.
     ReadAhead(std::vector<std::string> paths, const ReadOptions& options, int64_t chunk_samples,
               int jobs, int64_t most_ahead);
     // Ends each thread at its next chunk. A thread that waits for a silent pipe cannot be ended: it
