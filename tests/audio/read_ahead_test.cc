@@ -88,9 +88,12 @@ TEST(ReadAhead, HoldsMoreOfLaterInputsIfTheFirstIsAwaitedOrTheReaderIsFast) {
 // An input that has been begun is open for reading, which a writer can tell.
 bool is_begun(const std::string& pipe) {
     const int writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK);
-    if (writer < 0) EXPECT_EQ(errno, ENXIO);
-    if (writer >= 0) ::close(writer);
-    return writer >= 0;
+    if (writer < 0) {
+        EXPECT_EQ(errno, ENXIO);
+        return false;
+    }
+    ::close(writer);
+    return true;
 }
 
 TEST(ReadAhead, ShortInputsTogetherHoldNoMoreThanLongOnes) {
