@@ -7,8 +7,7 @@
 
 namespace hark::cuda {
 
-// Rows as their product has made them: the columns of the first head. No q: the cache has the keys,
-// and AttentionArgs::q is turned.
+// Rows as their product has made them; q, k and v: the columns of the first head.
 struct NewRowArgs {
     RopeArgs rope;
     const void *q, *k, *v;
@@ -20,9 +19,10 @@ struct alignas(16) NewRows {
     static constexpr int kStride = D + 8;  // its words are in other banks from row to row
     T queries[kMostGroupedHeads][kStride], key[D], value[D];
 
-    // Of row t and the `heads` query heads from first_head on. By: of channels 2 * (threadIdx.x %
-    // (D / 4)) on. newest: where the cache has the newest key of the block's key head; below 0 if
-    // the block does not attend it or the cache lacks its place.
+    // Loads the `heads` query heads of row t from first_head on and, if the block attends the
+    // newest key, key and value of kv_head; norms and turns them. by: the angles of the thread's
+    // channels, from 2 * (threadIdx.x % (D / 4)) on. newest: where the cache has the newest key;
+    // below 0: nowhere. The caller synchronises the block afterwards.
     template <int Threads>
     __device__ void load(const NewRowArgs& args, int t, int first_head, int heads, int kv_head,
                          bool has_newest, int64_t newest, const Turns<2>& by) {
