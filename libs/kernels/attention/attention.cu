@@ -105,17 +105,9 @@ bool fits_new_rows(const AttentionArgs& args, const Columns& k, const Columns& v
            starts(v, 8);
 }
 
-}  // namespace
-
-void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
-               const BatchLayout& rows, const AttentionOptions& options) {
-    if (rows.few > 0) {
-        for (const BatchLayout& part : parts_of(rows))
-            cuda::attention(ctx, out, q, keys, values, part, options);
-        return;
-    }
-    AttentionArgs args = args_of(ctx, out, q, keys, values, rows, options);
-    if (rows.sequences() == 0 || rows.max_queries <= 0) return;
+// attention with args_of() these tensors.
+void attend(Context& ctx, AttentionArgs args, const Tensor& out, const Tensor& q,
+            const Tensor& keys, const Tensor& values) {
     if (!has_shift(args)) return attention_simt(ctx, args);
     const bool can_dequantize = args.blocks == 1;  // all of a sequence's keys, into one block
     if (is_few(args)) {
@@ -137,6 +129,19 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     }
 }
 
+}  // namespace
+
+void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
+               const BatchLayout& rows, const AttentionOptions& options) {
+    if (rows.few > 0) {
+        for (const BatchLayout& part : parts_of(rows))
+            cuda::attention(ctx, out, q, keys, values, part, options);
+        return;
+    }
+    const AttentionArgs args = args_of(ctx, out, q, keys, values, rows, options);
+    if (rows.sequences() > 0 && rows.max_queries > 0) attend(ctx, args, out, q, keys, values);
+}
+
 void rope_attention(Context& ctx, Tensor out, Tensor keys, Tensor values, const Columns& q,
                     const Columns& k, const Columns& v, Tensor position, const Rope& rope,
                     const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows,
@@ -152,7 +157,7 @@ void rope_attention(Context& ctx, Tensor out, Tensor keys, Tensor values, const 
     if (rows.sequences() == 0 || rows.max_queries <= 0) return;
     if (!has_shift(args) || !fits_new_rows(args, k, v, rope)) {
         cuda::rope_append(ctx, keys, values, q, k, v, heads, position, rope, q_norm, k_norm, rows);
-        return cuda::attention(ctx, out, q.rows, keys, values, rows, options);
+        return attend(ctx, args, out, q.rows, keys, values);
     }
     enter(ctx, {&k.rows, &v.rows, &position, &rope.frequencies, &q_norm.weight, &k_norm.weight});
     const auto from = [](const Columns& columns) {

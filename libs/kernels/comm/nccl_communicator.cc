@@ -1,5 +1,4 @@
 // Communicator between GPUs.
-#include <algorithm>
 #include <array>
 
 #include "kernels/comm/communicator.h"

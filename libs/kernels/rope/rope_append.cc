@@ -1,4 +1,5 @@
 #include "kernels/rope/rope_append.h"
+
 #include "kernels/cache/block_table.h"
 #include "kernels/cache/cache_rows.h"
 #include "kernels/cache/new_tokens.h"
