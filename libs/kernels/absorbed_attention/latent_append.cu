@@ -34,10 +34,9 @@ __global__ void __launch_bounds__(kLatentThreads)
     __shared__ float partial[kLatentThreads / 32];
     const int b = blockIdx.y, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int j = blockIdx.x, channels = args.width - 2 * args.half;
-    const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
-    const bool is_in_table = p >= 0 && block < args.blocks;
-    const int64_t slot = is_in_table ? args.slot[b * args.blocks + block] : -1;
-    const bool is_place = 0 <= slot && slot < args.slots;
+    const int64_t p = args.length[b] - n + j, place = p % args.capacity;
+    const int64_t slot = slot_of(args, b, p);
+    const bool is_place = slot >= 0;
     pdl_wait();
     if (j >= n) return;
     const int64_t t = start + j;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/attention/attention_kernels.cuh"
+#include "kernels/cache/cache_rows.cuh"
 #include "kernels/rope/rope_rows.cuh"
 
 namespace hark::cuda {
@@ -67,10 +68,8 @@ struct alignas(16) NewRows {
 
 // Where a cache has the newest key of sequence b and a key head; below 0: nowhere.
 __device__ inline int64_t newest_place(const RopeArgs& rope, int b, int kv_head) {
-    const int64_t p = rope.length[b] - 1, block = p / rope.capacity;
-    if (p < 0 || block >= rope.blocks) return -1;
-    const int64_t slot = rope.slot[b * rope.blocks + block];
-    if (slot < 0 || slot >= rope.slots) return -1;
+    const int64_t p = rope.length[b] - 1, slot = slot_of(rope, b, p);
+    if (slot < 0) return -1;
     return ((slot * rope.kv_heads + kv_head) * rope.capacity + p % rope.capacity) * rope.d;
 }
 

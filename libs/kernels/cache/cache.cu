@@ -22,11 +22,10 @@ __global__ void append_kernel(Appended args, const From* x) {
     pdl_trigger();
     const int b = blockIdx.y, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int64_t j = row_of_thread();
-    const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
-    const bool is_place = p >= 0 && block < args.blocks;
-    const int64_t slot = is_place ? args.slot[b * args.blocks + block] : -1;
+    const int64_t p = args.length[b] - n + j, place = p % args.capacity;
+    const int64_t slot = slot_of(args, b, p);
     pdl_wait();
-    if (j >= n || slot < 0 || slot >= args.slots) return;
+    if (j >= n || slot < 0) return;
     const bool is_value = blockIdx.z == 1;
     const From* from =
         x + (start + j) * args.width + args.first + (is_value ? args.heads * args.d : 0);

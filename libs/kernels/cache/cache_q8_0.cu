@@ -25,11 +25,10 @@ __global__ void __launch_bounds__(kQ8Threads)
     const int per_row = args.heads * args.d / BlockQ8_0::kValues;
     const int64_t i = int64_t{blockIdx.x} * kQ8Warps + threadIdx.x / 32;
     const int64_t j = i / per_row, lane = threadIdx.x % 32;
-    const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
-    const bool is_place = p >= 0 && block < args.blocks;
-    const int64_t slot = is_place ? args.slot[b * args.blocks + block] : -1;
+    const int64_t p = args.length[b] - n + j, place = p % args.capacity;
+    const int64_t slot = slot_of(args, b, p);
     pdl_wait();
-    if (j >= n || slot < 0 || slot >= args.slots) return;
+    if (j >= n || slot < 0) return;
     const bool is_value = blockIdx.z == 1;
     const int64_t c = i % per_row * BlockQ8_0::kValues, h = c / args.d;
     const X* from = is_value ? v + (start + j) * args.v_width : k + (start + j) * args.k_width;

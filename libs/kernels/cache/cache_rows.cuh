@@ -14,6 +14,16 @@ void with_cache_type(Dtype dtype, F&& f) {
     with_float_type(dtype, f);
 }
 
+// The slot of position p of sequence b, of the arguments of a kernel that writes to a cache; below
+// 0 if the sequence's table or the cache lacks it.
+template <class Args>
+__device__ int64_t slot_of(const Args& args, int b, int64_t p) {
+    const int64_t block = p / args.capacity;
+    if (p < 0 || block >= args.blocks) return -1;
+    const int64_t slot = args.slot[b * args.blocks + block];
+    return slot < args.slots ? slot : -1;
+}
+
 // Eight neighbours, from a multiple of eight on. Those that are not loaded are zeros.
 template <class T>
 struct CachePack {

@@ -19,9 +19,8 @@ __global__ void __launch_bounds__(kAppendThreads)
     pdl_trigger();
     const int b = blockIdx.z, start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int j = blockIdx.x, d = args.d, half = args.half;
-    const int64_t p = args.length[b] - n + j, block = p / args.capacity, place = p % args.capacity;
-    const bool is_in_table = p >= 0 && block < args.blocks;
-    const int64_t slot = is_in_table ? args.slot[b * args.blocks + block] : -1;
+    const int64_t p = args.length[b] - n + j, place = p % args.capacity;
+    const int64_t slot = slot_of(args, b, p);
     const int64_t t = start + j;
     const int position = j < n ? args.position[t] : 0;
     const int lane = threadIdx.x % args.lanes, items = (d - half) / V;
@@ -41,7 +40,7 @@ __global__ void __launch_bounds__(kAppendThreads)
         factor = norm_factor(squares, args.lanes, d, is_query ? args.q_eps : args.k_eps);
     }
     if (!is_head) return;
-    const bool is_place = !is_query && 0 <= slot && slot < args.slots;
+    const bool is_place = !is_query && slot >= 0;
     const int64_t at = ((slot * args.kv_heads + h) * args.capacity + place) * d;
     for (int i = lane; i < items; i += args.lanes) {
         Channels<V> channels(from, i, half);
