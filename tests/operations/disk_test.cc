@@ -94,14 +94,20 @@ TEST(JudgeLibraries, OlderOnesAndMissingDecodersAreNamed) {
     expect_finding(sound.of("libraries.versions"), Status::ok,
                    "libavcodec 59.37.100, oneDNN 2.6.3, libsndfile 1.2.0");
     expect_finding(sound.of("libraries.decoders"), Status::ok, "libavcodec has the usual decoders");
-    const Findings old = judge({{{"libavcodec", "59.9.100", "59.37.100"}}, {"opus", "aac"}});
+    const Findings old =
+        judge({.libraries = {{"libavcodec", "59.9.100", "59.37.100"}}, .missing = {"opus", "aac"}});
     expect_finding(old.of("libraries.versions"), Status::warn, "libavcodec is older than 59.37.100",
                    "update it");
     expect_finding(old.of("libraries.decoders"), Status::warn, "does not decode opus, aac",
                    "the full FFmpeg");
+    const Findings without = judge({.libraries = {{"oneDNN", "2.6.3", "2.6.3"}},
+                                    .no_libav = "libhark-av.so cannot be loaded"});
+    expect_finding(without.of("libraries.decoders"), Status::fail, "libhark-av.so cannot be loaded",
+                   "FFmpeg's libraries");
     const LibrariesReading here = read_libraries();
+    EXPECT_EQ(here.no_libav, "");
     EXPECT_GE(here.libraries.size(), 6u);
-    for (const LibraryReading& library : here.libraries)
+    for (const LibraryVersion& library : here.libraries)
         EXPECT_TRUE(library.loaded[0] >= '0' && library.loaded[0] <= '9')
             << library.name << " " << library.loaded;
 }

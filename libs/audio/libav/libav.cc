@@ -10,19 +10,21 @@ namespace {
 
 struct Library {
     OpenLibav open = nullptr;
+    FillLibavContents contents = nullptr;
     std::string failure;  // why there is none
 };
 
 Library load() {
     Library made;
     try {
-        made.open = Plugin({.file = "libhark-av.so",
-                            .abi_name = "hark_av_abi",
-                            .abi = kLibavAbi,
-                            .without = "only WAV can be read",
-                            .built = "it is built and installed with the tools",
-                            .needs = "FFmpeg's libraries must be installed"})
-                        .symbol<OpenLibav>("hark_av_open");
+        const Plugin plugin({.file = "libhark-av.so",
+                             .abi_name = "hark_av_abi",
+                             .abi = kLibavAbi,
+                             .without = "only WAV can be read",
+                             .built = "it is built and installed with the tools",
+                             .needs = "FFmpeg's libraries must be installed"});
+        made.open = plugin.symbol<OpenLibav>("hark_av_open");
+        made.contents = plugin.symbol<FillLibavContents>("hark_av_contents");
     } catch (const Error& why) {
         made.failure = why.what();
     }
@@ -34,13 +36,23 @@ const Library& library() {
     return kLibrary;
 }
 
+const Library& working_library() {
+    require(library().failure.empty(), library().failure);
+    return library();
+}
+
 }  // namespace
 
 void load_libav() { library(); }
 
 std::unique_ptr<Decoder> open_libav(Input& input, int track) {
-    require(library().open != nullptr, library().failure);
-    return std::unique_ptr<Decoder>(library().open(input, track));
+    return std::unique_ptr<Decoder>(working_library().open(input, track));
+}
+
+LibavContents libav_contents() {
+    LibavContents contents;
+    working_library().contents(contents);
+    return contents;
 }
 
 }  // namespace hark

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "audio/decoder.h"
 
@@ -15,10 +17,27 @@ void load_libav();
 // is not allowed (libav_allowed.h).
 std::unique_ptr<Decoder> open_libav(Input& input, int track);
 
-// hark_av_open(): what open_libav() returns, for the caller to delete.
-using OpenLibav = Decoder* (*)(Input& input, int track);
+// A library: its version at run time, and of the headers that hark was built with.
+struct LibraryVersion {
+    std::string name;           // "libavformat"
+    std::string loaded, built;  // "59.27.100"; built is empty if the headers do not say
+};
 
-// Increase it with every change of Decoder or Input: a library of another build is refused.
-inline constexpr int kLibavAbi = 1;
+struct LibavContents {
+    std::vector<LibraryVersion> versions;     // of libavformat and libavcodec
+    std::vector<std::string> missing_codecs;  // usual ones of recordings not decoded here: "opus"
+};
+
+// Throws Error that says why libhark-av.so cannot be opened.
+LibavContents libav_contents();
+
+// hark_av_open(): what open_libav() returns, for the caller to delete. hark_av_contents() fills in
+// what libav_contents() returns.
+using OpenLibav = Decoder* (*)(Input& input, int track);
+using FillLibavContents = void (*)(LibavContents& contents);
+
+// Increase it with every change of Decoder, Input or LibavContents: a library of another build is
+// refused.
+inline constexpr int kLibavAbi = 2;
 
 }  // namespace hark

@@ -8,8 +8,6 @@
 #include <cstdlib>
 
 extern "C" {
-#include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
 #include <libswresample/swresample.h>
 }
 
@@ -18,7 +16,7 @@ extern "C" {
 namespace hark::doctor {
 namespace {
 
-std::string libav_version(unsigned version) {
+std::string swresample_text(unsigned version) {
     return concat(AV_VERSION_MAJOR(version), ".", AV_VERSION_MINOR(version), ".",
                   AV_VERSION_MICRO(version));
 }
@@ -42,33 +40,27 @@ LibrariesReading read_libraries() {
     const dnnl_version_t* const dnnl = dnnl_version();
     // "libsndfile-1.2.0"
     const std::string sndfile = ::sf_version_string();
-    reading.libraries = {
-        {"libavformat", libav_version(::avformat_version()),
-         libav_version(LIBAVFORMAT_VERSION_INT)},
-        {"libavcodec", libav_version(::avcodec_version()), libav_version(LIBAVCODEC_VERSION_INT)},
-        {"libswresample", libav_version(::swresample_version()),
-         libav_version(LIBSWRESAMPLE_VERSION_INT)},
-        {"libsndfile", sndfile.substr(sndfile.find_first_of("0123456789")), ""},
-        {"oneDNN", concat(dnnl->major, ".", dnnl->minor, ".", dnnl->patch),
-         concat(DNNL_VERSION_MAJOR, ".", DNNL_VERSION_MINOR, ".", DNNL_VERSION_PATCH)},
-        {"libcurl", ::curl_version_info(CURLVERSION_NOW)->version, LIBCURL_VERSION}};
-    for (const auto& [codec, name] : {std::pair{AV_CODEC_ID_AAC, "aac"},
-                                      {AV_CODEC_ID_MP3, "mp3"},
-                                      {AV_CODEC_ID_OPUS, "opus"},
-                                      {AV_CODEC_ID_VORBIS, "vorbis"},
-                                      {AV_CODEC_ID_FLAC, "flac"},
-                                      {AV_CODEC_ID_ALAC, "alac"},
-                                      {AV_CODEC_ID_AC3, "ac3"},
-                                      {AV_CODEC_ID_AMR_NB, "amr_nb"},
-                                      {AV_CODEC_ID_WMAV2, "wmav2"},
-                                      {AV_CODEC_ID_PCM_S16LE, "pcm"}})
-        if (!::avcodec_find_decoder(codec)) reading.missing.push_back(name);
+    try {
+        LibavContents libav = libav_contents();
+        reading.libraries = std::move(libav.versions);
+        reading.missing = std::move(libav.missing_codecs);
+    } catch (const Error& why) {
+        reading.no_libav = why.what();
+    }
+    for (const LibraryVersion& library :
+         {LibraryVersion{"libswresample", swresample_text(::swresample_version()),
+                         swresample_text(LIBSWRESAMPLE_VERSION_INT)},
+          {"libsndfile", sndfile.substr(sndfile.find_first_of("0123456789")), ""},
+          {"oneDNN", concat(dnnl->major, ".", dnnl->minor, ".", dnnl->patch),
+           concat(DNNL_VERSION_MAJOR, ".", DNNL_VERSION_MINOR, ".", DNNL_VERSION_PATCH)},
+          {"libcurl", ::curl_version_info(CURLVERSION_NOW)->version, LIBCURL_VERSION}})
+        reading.libraries.push_back(library);
     return reading;
 }
 
 void judge_libraries(const LibrariesReading& reading, const Say& say) {
     std::string text, older, missing;
-    for (const LibraryReading& library : reading.libraries) {
+    for (const LibraryVersion& library : reading.libraries) {
         text += concat(text.empty() ? "" : ", ", library.name, " ", library.loaded);
         if (!library.built.empty() && numbers_of(library.loaded) < numbers_of(library.built))
             older += concat("; ", library.name, " is older than ", library.built,
@@ -76,6 +68,9 @@ void judge_libraries(const LibrariesReading& reading, const Say& say) {
     }
     say({"libraries.versions", older.empty() ? Status::ok : Status::warn, text + older,
          older.empty() ? "" : "update it, or build hark on this system"});
+    if (!reading.no_libav.empty())
+        return say({"libraries.decoders", Status::fail, reading.no_libav,
+                    "install FFmpeg's libraries, or the package of hark that has them"});
     for (const std::string& codec : reading.missing)
         missing += concat(missing.empty() ? "" : ", ", codec);
     if (missing.empty())

@@ -4,18 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "audio/libav/libav.h"
 #include "operations/doctor/finding.h"
 
 namespace hark::doctor {
 
-struct LibraryReading {
-    std::string name;           // "libavformat"
-    std::string loaded, built;  // versions, "59.27.100": at run time, and of the headers
-};
-
 struct LibrariesReading {
-    std::vector<LibraryReading> libraries;
+    std::vector<LibraryVersion> libraries;
     std::vector<std::string> missing;  // codecs that this libavcodec does not decode: "opus"
+    std::string no_libav;              // why it cannot be loaded; empty if it is
 };
 LibrariesReading read_libraries();
 // libraries.versions, libraries.decoders
