@@ -80,7 +80,9 @@ const Routes::Route& Routes::route_of(const WebRequest& request) const {
         methods += (methods.empty() ? "" : ", ") + std::string(route.method);
     }
     if (methods.empty()) throw WebError(404, "no such path; docs/serve.md has the list");
-    throw WebError(405, concat("this path takes ", methods));
+    WebError wrong(405, concat("this path takes ", methods));
+    wrong.allow = methods;
+    throw wrong;
 }
 
 bool Routes::needs_key(const std::string& path) {

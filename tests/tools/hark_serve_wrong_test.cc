@@ -35,7 +35,9 @@ TEST(HarkServeWrong, RequestsAreRefusedWithOpenAisErrors) {
     expect_refused(unknown, 404, "no language model 'other'");
     EXPECT_EQ(json::parse(unknown.body)["error"]["code"], "model_not_found");
     expect_refused(server.post("/v2/completions", completion("a")), 404, "no such path");
-    expect_refused(server.get(path), 405, "takes POST");
+    const TestReply method = server.get(path);
+    expect_refused(method, 405, "takes POST");
+    EXPECT_EQ(method.headers.at("allow"), "POST");
     const TestReply type = TestClient(server.address()).ask("POST", path, "{}", {});
     expect_refused(type, 415, "application/json");
     expect_refused(server.post(path, completion("")), 400, "no tokens");

@@ -16,6 +16,7 @@ class WebError : public Error {
 
     int status;
     std::string param, code;
+    std::string allow;  // of 405: the methods of this path, "GET, POST"
 };
 
 // The answer to a request that this ended: a WebError as it is, 503 if memory did not suffice, else
