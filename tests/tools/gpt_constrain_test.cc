@@ -140,6 +140,7 @@ TEST_F(GptConstrain, WhatIsNotSupportedIsAnErrorBeforeTheFirstToken) {
                    "s.json: schema: #/properties/a: the keyword not is not supported");
     expect_refused({"--json-schema", broken}, 1, "b.json: schema: expected JSON");
     expect_refused({"--json-schema", "/nowhere.json"}, 1, "/nowhere.json");
+    expect_refused({"--json-schema", R"({"type":"object"})"}, 2, "takes a file");
     expect_refused({"--grammar", left}, 1,
                    "l.gbnf: the rule root refers to itself before any text (left recursion)");
     expect_refused({"--regex", "(a"}, 2, "--regex: regular expression: '(' without ')'");

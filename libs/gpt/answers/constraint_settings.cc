@@ -69,6 +69,9 @@ void ConstraintSettings::check() const {
         !form_.empty() + !schema_file_.empty() + !pattern_.empty() + !grammar_file_.empty();
     require_usage(given <= 1,
                   "--constrain, --json-schema, --regex and --grammar exclude one another");
+    require_usage(!schema_file_.starts_with('{'),
+                  "--json-schema takes a file, not the schema itself: --json-schema <(echo '",
+                  schema_file_, "')");
     if (pattern_.empty()) return;
     try {
         check_constraint({Kind::regex, pattern_});
