@@ -166,10 +166,14 @@ TEST(Inputs, AFolderHasTheRecordingsThatTheScriptsFind) {
     }
     write_text(folder.path() / "Z.WAV", "");
     write_text(folder.path() / "notes.txt", "");
+    fs::create_directories(folder.path() / "b/.hark-batch");
+    write_text(folder.path() / "b/.hark-batch/part.wav", "");
+    fs::create_symlink("gone.wav", folder.path() / "Link.wav");
     const auto entries = read_folder(folder.path());
-    EXPECT_EQ(static_cast<int>(entries.size()), count + 1);
-    EXPECT_EQ(entries[0].id, "Z.WAV");
-    EXPECT_EQ(entries[1].audio_filepath, (folder.path() / entries[1].id).string());
+    EXPECT_EQ(static_cast<int>(entries.size()), count + 2);
+    EXPECT_EQ(entries[0].id, "Link.wav");
+    EXPECT_EQ(entries[1].id, "Z.WAV");
+    EXPECT_EQ(entries[2].audio_filepath, (folder.path() / entries[2].id).string());
     write_text(folder.path() / "caf\xe9.wav", "");
     expect_contains(error_of([&] { read_folder(folder.path()); }),
                     "expected an id and a path in UTF-8; rename it");

@@ -88,7 +88,12 @@ std::vector<ManifestEntry> read_folder(const fs::path& folder) {
     for (fs::recursive_directory_iterator found(folder, error), end; found != end;
          found.increment(error)) {
         last = found->path();
-        if (found->is_regular_file() && is_recording(last)) paths.push_back(last);
+        // What commands of hark keep next to recordings.
+        if (found->is_directory() && last.filename().string().starts_with(".hark"))
+            found.disable_recursion_pending();
+        // A link that leads nowhere is a recording that cannot be read, which the worker reports.
+        const bool is_file = found->is_regular_file() || !found->exists();
+        if (is_file && is_recording(last)) paths.push_back(last);
     }
     require(!error, last.string(), ": cannot read this folder: ", error.message());
     std::sort(paths.begin(), paths.end());
