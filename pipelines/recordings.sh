@@ -41,14 +41,15 @@ check_transcriber() {
 }
 
 # find_recordings FOLDER: the paths of those in it and in its folders, each followed by a NUL; a folder
-# that cannot be read is among them, with / at its end. The folder and recordings may be links. In the
-# locale C an expression fits bytes that are not UTF-8 too.
+# that cannot be read is among them, with / at its end. The folder and recordings may be links; one that
+# leads nowhere is a recording that cannot be read. In the locale C an expression fits bytes that are
+# not UTF-8 too.
 find_recordings() {
     LC_ALL=C find -H "$1" -mindepth 1 -regextype posix-extended \
         -type d \( -name '.hark*' -prune -o \
         \( ! -readable -o ! -executable \) -prune -printf '%p/\0' \) -o -iregex \
         '.*\.(wav|mp3|m4a|mp4|m4v|mov|mkv|webm|ogg|oga|opus|flac|aac|aif|aiff|wma|avi|3gp)' \
-        -xtype f -print0 | LC_ALL=C sort -z
+        \( -xtype f -o -xtype l \) -print0 | LC_ALL=C sort -z
 }
 
 model_flag=--model   # of the command, which sets whisper-transcribe's model

@@ -209,11 +209,16 @@ TEST(TranscribeScript, AFolderHasLinksAndNamesOfAnyBytes) {
     folder.copy("key.wav", "key");
     fs::create_symlink("../key", folder.path() / "in/link.WAV");
     folder.copy("key.wav", "in/.hark.other/key.wav");
-    const ProcessResult result = transcribe(folder.path() / "in");
+    ProcessResult result = transcribe(folder.path() / "in");
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(folder.text("in/caf\xe9.txt"), std::string(kSea) + "\n");
     expect_contains(folder.text("in/link.txt"), kKey);
     expect_contains(result.err, "2 transcribed, 0 already there, 0 failed");
+    fs::create_symlink("gone", folder.path() / "in/lost.wav");
+    result = transcribe(folder.path() / "in");
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "in/lost.wav: ");
+    expect_contains(result.err, "0 transcribed, 2 already there, 1 failed");
 }
 
 TEST(TranscribeScript, AFolderThatCannotBeReadFailsAndTheOthersAreDone) {
