@@ -30,7 +30,7 @@ const CommandInfo kCommands[] = {
     {"train", "a text to a tokenizer and a small language model"},
     {"lambda", "recordings or a training run on GPUs rented from Lambda"},
     {"plot", "a picture of a transcript or of a training run"},
-    {"model", "get, list, choose, remove, convert and verify models"},
+    {"model", "get, list, use, rm, convert and verify models"},
     {"advise", "predict a model's speed and cost, and how to be faster"},
     {"doctor", "check this machine for what hark needs, and say what to do"},
     {"help", "describe a command"},
