@@ -7,6 +7,7 @@ namespace hark::whisper {
 namespace {
 
 constexpr int kSamplerThreads = 1024;
+constexpr int kAtOnce = 8;  // logits that a thread requests together
 
 // The likeliest of some tokens, and the sum of exp(logit - best logit) over all of them.
 struct MaxSum {
@@ -61,15 +62,37 @@ struct RowConstraints {
     SampleRequest row;
     bool no_text = false;
 
-    __device__ bool allows(int id) const {
-        const uint8_t masked = constraints.masked[id];
+    __device__ bool allows(int id, uint8_t masked) const {
         if ((masked & 1) || (row.first && (masked & 2))) return false;
         if (id < row.text_end || id > row.timestamp_last) return false;
         if (id < constraints.timestamp_begin) return !no_text;
         return id >= row.timestamp_end;
     }
     __device__ float logit(const float* logits, int id) const {
-        return row.only >= 0 || allows(id) ? logits[id] : -INFINITY;
+        return row.only >= 0 || allows(id, constraints.masked[id]) ? logits[id] : -INFINITY;
+    }
+    // Calls f(logit, id) for the thread's ids in [begin, end), those with the same rest by
+    // kSamplerThreads, in their order. The logits of kAtOnce ids are requested before the first of
+    // them is used.
+    template <class F>
+    __device__ void for_each_logit(const float* logits, int begin, int end, F f) const {
+        const int rest = (static_cast<int>(threadIdx.x) - begin) & (kSamplerThreads - 1);
+        for (int first = begin + rest; first < end; first += kAtOnce * kSamplerThreads) {
+            float loaded[kAtOnce];
+            uint8_t masked[kAtOnce];
+#pragma unroll
+            for (int i = 0; i < kAtOnce; ++i) {
+                const int id = min(first + i * kSamplerThreads, end - 1);
+                loaded[i] = logits[id];
+                masked[i] = constraints.masked[id];
+            }
+#pragma unroll
+            for (int i = 0; i < kAtOnce; ++i) {
+                const int id = first + i * kSamplerThreads;
+                if (id >= end) return;
+                f(row.only >= 0 || allows(id, masked[i]) ? loaded[i] : -INFINITY, id);
+            }
+        }
     }
 };
 
@@ -77,10 +100,9 @@ struct RowConstraints {
 __device__ MaxSum best_after(const RowConstraints& allowed, const float* logits,
                              const Candidate& last, float last_logit, MaxSum* scratch) {
     MaxSum part;
-    for (int id = threadIdx.x; id < allowed.constraints.n_vocab; id += kSamplerThreads) {
-        const float logit = allowed.logit(logits, id);
+    allowed.for_each_logit(logits, 0, allowed.constraints.n_vocab, [&](float logit, int id) {
         if (logit < last_logit || (logit == last_logit && id > last.token)) part.add(logit, id);
-    }
+    });
     return over_block(part, scratch);
 }
 
@@ -134,8 +156,10 @@ __global__ void __launch_bounds__(kSamplerThreads)
     Candidate* out = best + int64_t{blockIdx.x} * k;
 
     MaxSum text, stamps;
-    for (int id = threadIdx.x; id < constraints.n_vocab; id += kSamplerThreads)
-        (id < constraints.timestamp_begin ? text : stamps).add(allowed.logit(logits, id), id);
+    const int texts = min(constraints.timestamp_begin, constraints.n_vocab);
+    allowed.for_each_logit(logits, 0, texts, [&](float logit, int id) { text.add(logit, id); });
+    allowed.for_each_logit(logits, texts, constraints.n_vocab,
+                           [&](float logit, int id) { stamps.add(logit, id); });
     text = over_block(text, scratch);
     stamps = over_block(stamps, scratch);
     allowed.no_text = constraints.timestamps && allowed.row.only < 0 && stamps.best > -INFINITY &&
