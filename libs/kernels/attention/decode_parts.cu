@@ -3,8 +3,43 @@
 namespace hark::cuda {
 namespace {
 
+constexpr int kFirst = 12;  // parts that a thread requests at once: 1500 keys are 12
+
 // Block (h, row): adds the parts of a query's result in their order, scaled to their common
-// maximum. Missing parts have weight zero. Shared memory: two floats per part. D <= Threads.
+// maximum. Missing parts have weight zero. D <= Threads. Up to kFirst parts: no thread waits for
+// another. The same sums as combine_kernel's.
+template <int Threads>
+__global__ void __launch_bounds__(Threads)
+    combine_few_kernel(AttentionArgs args, float* parts, int splits) {
+    pdl_trigger();
+    const auto queries = static_cast<unsigned>(args.max_queries);
+    const int h = blockIdx.x, b = blockIdx.y / queries, j = blockIdx.y % queries;
+    const int start = args.query_start[b], n = args.query_start[b + 1] - start;
+    const int c = threadIdx.x, stride = args.d + 2;
+    pdl_wait();
+    if (j >= n || c >= args.d) return;
+    const float* part = part_of(parts, args, splits, blockIdx.y, h, 0);
+    float maxima[kFirst], sums[kFirst], values[kFirst];
+#pragma unroll
+    for (int s = 0; s < kFirst; ++s) {
+        const bool there = s < splits;
+        values[s] = there ? part[s * stride + c] : 0;
+        maxima[s] = there ? part[s * stride + args.d] : -INFINITY;
+        sums[s] = there ? part[s * stride + args.d + 1] : 0;
+    }
+    float largest = -INFINITY, numerator = 0, denominator = 0;
+#pragma unroll
+    for (int s = 0; s < kFirst; ++s) largest = fmaxf(largest, maxima[s]);
+#pragma unroll
+    for (int s = 0; s < kFirst; ++s) {
+        const float weight = exp2_from(maxima[s], largest);
+        numerator += weight * values[s];
+        denominator += weight * sums[s];
+    }
+    write_result(args, start + j, h, c, numerator, denominator + args.sink(h, largest));
+}
+
+// The same of any number of parts. Shared memory: two floats per part.
 template <int Threads>
 __global__ void __launch_bounds__(Threads)
     combine_kernel(AttentionArgs args, float* parts, int splits) {
@@ -12,13 +47,13 @@ __global__ void __launch_bounds__(Threads)
     extern __shared__ float weights[];
     __shared__ float shared[Threads / 32];
     float* sums = weights + splits;
-    const int h = blockIdx.x, b = blockIdx.y / args.max_queries, j = blockIdx.y % args.max_queries;
+    const auto queries = static_cast<unsigned>(args.max_queries);
+    const int h = blockIdx.x, b = blockIdx.y / queries, j = blockIdx.y % queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     const int c = threadIdx.x, stride = args.d + 2;
     pdl_wait();
     if (j >= n) return;
     const float* part = part_of(parts, args, splits, blockIdx.y, h, 0);
-    constexpr int kFirst = 12;  // requested at once: 1500 keys are 12 parts
     float values[kFirst];
 #pragma unroll
     for (int s = 0; s < kFirst; ++s)
@@ -63,7 +98,8 @@ void combine_parts(Context& ctx, const AttentionArgs& args, float* parts, int sp
         pdl_launch(ctx, kernel, grid, threads, 2 * static_cast<size_t>(splits) * sizeof(float),
                    args, parts, splits);
     };
-    if (args.d <= 128) return combine(combine_kernel<128>, 128);
+    if (args.d <= 128)
+        return combine(splits <= kFirst ? combine_few_kernel<128> : combine_kernel<128>, 128);
     if (args.d <= 256) return combine(combine_kernel<256>, 256);
     combine(combine_kernel<kMostHeadChannels>, kMostHeadChannels);
 }

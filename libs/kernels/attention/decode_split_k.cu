@@ -64,8 +64,10 @@ __device__ void load_passes(float (&q)[P][kChannels], const AttentionArgs& args,
 // first one where the query's window begins. Up to kFewBlocks are bound by latency: a thread
 // requests all its reads at once, and before that, while the previous kernels run, it prefetches
 // them to the L2 cache, or reads them if kv_ready. More are bound by bandwidth and run fastest with
-// as many blocks as the GPU holds. Both ways add the same values in the same order.
-template <class T, int G, int P, bool Few>
+// as many blocks as the GPU holds. Both ways add the same values in the same order. Plain: one
+// block of keys per sequence, without options. The code of what it lacks is not fetched either,
+// which takes as long as the work of few blocks.
+template <class T, int G, int P, bool Few, bool Plain = false>
 __global__ void __launch_bounds__(kGroupsOf<P>* G)
     split_kernel(AttentionArgs args, float* parts, int splits) {
     pdl_trigger();
@@ -74,10 +76,11 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     constexpr int kKeys = kSplit / kGroups;  // keys of a group
     constexpr int kPass = kChannels * G;     // channels of a group's threads at once
     __shared__ float scores[kSplit], shared[kWarps], sums[kWarps][kPass * P];
-    const int h = blockIdx.y, b = blockIdx.z / args.max_queries, j = blockIdx.z % args.max_queries;
+    const auto queries = static_cast<unsigned>(args.max_queries);
+    const int h = blockIdx.y, b = blockIdx.z / queries, j = blockIdx.z % queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     if (j >= n) return pdl_wait();
-    const int first_key = args.first_key(b, n, j);
+    const int first_key = Plain ? 0 : args.first_key(b, n, j);
     const int first = (first_key / kSplit + blockIdx.x) * kSplit;
     const int begin = max(first_key - first, 0);
     const int end = max(0, min(args.visible(b, n, j) - first, kSplit));
@@ -88,9 +91,14 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     }
     const int group = threadIdx.x / G, channel = threadIdx.x % G * kChannels;
     const bool has_channels = channel < args.d;
-    const KeyRows rows = args.key_rows(b, h);
+    const KeyRows rows =
+        Plain ? KeyRows{nullptr, args.cache_offset(b, h), args.d} : args.key_rows(b, h);
+    const auto score_of = [&](float product) {
+        return Plain ? product * args.scale_log2 : args.score(product);
+    };
     const int64_t base = rows.head + int64_t{first} * args.d;
-    if (Few && !args.kv_ready && args.blocks == 1)
+    if (Few && !args.kv_ready && (Plain || args.blocks == 1))
+#pragma unroll 1
         for (int at = begin * args.d + threadIdx.x * kCacheLine<T>; at < end * args.d;
              at += kThreads * kCacheLine<T>) {
             prefetch_cache<T>(args.keys, base + at);
@@ -131,7 +139,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
         for (int i = 0; i < kKeys; ++i) {
             const int key = i * kGroups + group;
             if (threadIdx.x % G == 0)
-                scores[key] = begin <= key && key < end ? args.score(own[i]) : -INFINITY;
+                scores[key] = begin <= key && key < end ? score_of(own[i]) : -INFINITY;
         }
     } else {
 #pragma unroll 4
@@ -149,7 +157,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
             for (int step = G / 2; step > 0; step /= 2)
                 score += __shfl_xor_sync(0xffffffff, score, step);
             if (threadIdx.x % G == 0)
-                scores[key] = begin <= key && key < end ? args.score(score) : -INFINITY;
+                scores[key] = begin <= key && key < end ? score_of(score) : -INFINITY;
         }
     }
     __syncthreads();
@@ -200,13 +208,14 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     }
     __syncthreads();
 
+#pragma unroll 1
     for (int c = threadIdx.x; c < args.d; c += kThreads) {
         float total = 0;
         for (int warp = 0; warp < kWarps; ++warp) total += sums[warp][c];
         if (splits > 1) {
             part[c] = total;
         } else {  // same as combine_kernel
-            write_result(args, start + j, h, c, total, sum + args.sink(h, largest));
+            write_result(args, start + j, h, c, total, Plain ? sum : sum + args.sink(h, largest));
         }
     }
     if (splits > 1 && threadIdx.x == 0) {
@@ -224,15 +233,22 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
     float* parts = ctx.arena.tensor(Dtype::f32, {rows, args.heads, splits, args.d + 2}).as<float>();
     const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(args.heads), rows);
     const bool few = int64_t{grid.x} * grid.y * grid.z <= kFewBlocks;
+    const bool plain = few && args.blocks == 1 && !args.has_options();
     with_cache_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
         const auto launch = [&](auto kernel, int threads) {
             pdl_launch(ctx, kernel, grid, threads, 0, args, parts, splits);
         };
         if (args.d <= 64)
-            return launch(few ? split_kernel<T, 8, 1, true> : split_kernel<T, 8, 1, false>, 128);
+            return launch(plain ? split_kernel<T, 8, 1, true, true>
+                          : few ? split_kernel<T, 8, 1, true>
+                                : split_kernel<T, 8, 1, false>,
+                          128);
         if (args.d <= 128)
-            return launch(few ? split_kernel<T, 16, 1, true> : split_kernel<T, 16, 1, false>, 256);
+            return launch(plain ? split_kernel<T, 16, 1, true, true>
+                          : few ? split_kernel<T, 16, 1, true>
+                                : split_kernel<T, 16, 1, false>,
+                          256);
         if (args.d <= 256) {
             // 512 threads have no registers for that many keys of four bytes.
             constexpr bool kFew = !std::is_same_v<T, float>;

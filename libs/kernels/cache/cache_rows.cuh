@@ -27,14 +27,19 @@ __device__ int64_t slot_of(const Args& args, int b, int64_t p) {
 // Eight neighbours, from a multiple of eight on. Those that are not loaded are zeros.
 template <class T>
 struct CachePack {
-    Pack<T, 8> pack{};
+    // As whole words: 16-bit values would be set to zero and moved one by one.
+    uint4 words[sizeof(T) / 2]{};
 
     __device__ void load(const void* cache, int64_t at) {
-        pack = load_pack<8>(static_cast<const T*>(cache) + at);
+        const uint4* from = reinterpret_cast<const uint4*>(static_cast<const T*>(cache) + at);
+#pragma unroll
+        for (size_t i = 0; i < sizeof(T) / 2; ++i) words[i] = from[i];
     }
     __device__ Pack<float, 8> values() const {
         Pack<float, 8> values;
-        for (int c = 0; c < 8; ++c) values.values[c] = to_f32(pack.values[c]);
+        const T* all = reinterpret_cast<const T*>(words);
+#pragma unroll
+        for (int c = 0; c < 8; ++c) values.values[c] = to_f32(all[c]);
         return values;
     }
 };

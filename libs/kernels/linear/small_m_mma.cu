@@ -86,6 +86,10 @@ enum class XFrom {
     shared,  // one row, which every block converts to f16 in shared memory (to_scaled_half)
 };
 
+// The kernels of a gated product. The others lack its code, which takes time to be fetched.
+template <int MT, int NT, XFrom From>
+constexpr bool kMayGate = From == XFrom::shared || (MT == 2 && NT == 1);
+
 // y for MT tiles of 16 outputs and NT tiles of 8 rows per block. Warp s sums slice s directly from
 // memory, with `Ahead` steps in flight. From shared memory x takes few registers, so that two
 // blocks fit a multiprocessor and one loads while the other ends. bf16 as f16 is exact down to
@@ -102,7 +106,7 @@ __global__ void __launch_bounds__(32 * kMostSlices, From == XFrom::shared ? 2 : 
     extern __shared__ __align__(16) float partial[];  // [slices][kRows][kPitch], then a row
     const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     // Of a gated product, rows 8 to 15 of a tile are the second factors of its rows 0 to 7.
-    const bool gated = args.up > 0;
+    const bool gated = kMayGate<MT, NT, From> && args.up > 0;
     const int mine = gated ? kOutputs / 2 : kOutputs;
     const int64_t n0 = int64_t{blockIdx.y} * mine, row0 = int64_t{blockIdx.x} * kRows;
     const W* ws[2 * MT];  // past the end the last output and row are computed again
@@ -257,6 +261,8 @@ void sliced_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const
         constexpr int kMore = kOne && sizeof(W) == 2 ? kMostAhead : kAhead;
         const bool norms = kOne && args.norm_weight;
         const bool shares = kOne && std::is_same_v<W, fp8_t> && shares_row(ctx, args);
+        require(args.up == 0 || shares || kMayGate<MT, NT, XFrom::memory>,
+                "internal error: these tiles gate no product");
         // Long slices of 16 warps: such a block has a multiprocessor to itself.
         const int steps = static_cast<int>(ceil_div(args.units, args.slices)) * kUnit /
                           LaneStep<W, MT, NT>::kColumns;
