@@ -323,6 +323,7 @@ void run() {
     time_rows(ctx);
     time_training(ctx);
     time_decoder(ctx);
+    time_experts(ctx);
 }
 
 }  // namespace

@@ -199,4 +199,7 @@ void time_training(Context& ctx);
 // cuda_decoder.cc: a step of one row of Llama's and Qwen's shapes.
 void time_decoder(Context& ctx);
 
+// cuda_experts.cc: a step of one row through mixtures of experts.
+void time_experts(Context& ctx);
+
 }  // namespace hark
