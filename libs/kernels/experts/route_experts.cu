@@ -15,23 +15,24 @@ struct Routes {
     const float* bias;  // or null
 };
 
-// The place of the warp's largest of n scores that `is_left` has; NaN is the least, of equal ones
-// the lowest place. Each lane looks at every 32nd.
+// Bits in the order of the scores, never 0. NaN is the least.
+__device__ uint32_t order_of(float score) {
+    const uint32_t bits = __float_as_uint(isnan(score) ? -INFINITY : score + 0.0f);  // -0 is 0
+    return bits >> 31 ? ~bits : bits | 0x80000000;
+}
+
+// The place of the warp's largest of n scores that `is_left` has; of equal ones the lowest place.
+// Each lane looks at every 32nd.
 template <class IsLeft>
 __device__ int largest(const float* scores, int n, const IsLeft& is_left) {
-    float best = -INFINITY;
+    uint32_t best = 0;
     int place = INT_MAX;
     for (int e = threadIdx.x % 32; e < n; e += 32) {
-        const float score = isnan(scores[e]) ? -INFINITY : scores[e];
-        if (is_left(e) && (score > best || place == INT_MAX)) best = score, place = e;
+        const uint32_t score = order_of(scores[e]);
+        if (is_left(e) && score > best) best = score, place = e;
     }
-    for (int step = 16; step > 0; step /= 2) {
-        const float other = __shfl_xor_sync(0xffffffff, best, step);
-        const int other_place = __shfl_xor_sync(0xffffffff, place, step);
-        if (other > best || (other == best && other_place < place))
-            best = other, place = other_place;
-    }
-    return place;
+    const uint32_t top = __reduce_max_sync(0xffffffff, best);
+    return __reduce_min_sync(0xffffffff, best == top ? place : INT_MAX);
 }
 
 // Places that a warp has taken: lane l has those of every 32nd, as bits.
@@ -87,6 +88,7 @@ __global__ void __launch_bounds__(32 * kRouteWarps)
     // Softmax keeps the order of the logits, and the best group has the largest one.
     if (args.groups > 1)
         keep_groups(args, scores, all_groups[warp], args.sigmoid ? 0.0f : -INFINITY);
+    float* own_weights = all_groups[warp];  // no longer read
     Taken taken;
     float top = 0, total = args.sigmoid ? 1e-20f : 0.0f;
     for (int j = 0; j < args.k; ++j) {
@@ -95,16 +97,16 @@ __global__ void __launch_bounds__(32 * kRouteWarps)
         if (j == 0) top = logits[expert];
         const float weight = args.sigmoid ? sigmoid_of(logits[expert]) : expf(logits[expert] - top);
         total += weight;
-        if (lane == 0) chosen[j] = expert, weights[j] = weight;
+        if (lane == 0) chosen[j] = expert, own_weights[j] = weight;
     }
+    __syncwarp();
     if (!args.normalized && args.sigmoid) total = 1;
     if (!args.normalized && !args.sigmoid) {
         total = 0;
         for (int e = lane; e < args.experts; e += 32) total += expf(logits[e] - top);
         total = warp_sum(total);
     }
-    if (lane == 0)
-        for (int j = 0; j < args.k; ++j) weights[j] = weights[j] / total * args.scale;
+    for (int j = lane; j < args.k; j += 32) weights[j] = own_weights[j] / total * args.scale;
 }
 
 }  // namespace
