@@ -1,3 +1,4 @@
+#include "kernels/experts/expert_row.cuh"
 #include "kernels/experts/expert_tiles.cuh"
 #include "kernels/linear/small_m_quantized.cuh"
 
@@ -10,8 +11,11 @@ void launch_tiles(Context& ctx, const SmallMArgs& args, ExpertTiles tiles, const
                   const uint8_t* w, int64_t stride) {
     const Arena::Scope scope(ctx.arena);
     const int64_t count = sort_pairs(ctx, tiles, args.rows, 8 * NT);
-    if (!tiles.order && !ctx.batch_invariant)  // tiles of one pair
+    if (!tiles.order && !ctx.batch_invariant) {  // tiles of one pair
+        if constexpr (kHasRowsOfTile<X, Block>)
+            if (expert_row::launch<RowsOfTile<X, Block>>(ctx, args, tiles, x, w, stride)) return;
         return launch_quantized<Block, OneRow<X, Block>>(ctx, args, tiles, count, x, w, stride);
+    }
     launch_quantized<Block, ManyRows<X, Block, NT>>(ctx, args, tiles, count, x, w, stride);
 }
 
