@@ -2,21 +2,17 @@
 
 extern "C" {
 #include <libavcodec/avcodec.h>
-#include <libavformat/avformat.h>
 #include <libavutil/channel_layout.h>
 }
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <exception>
 #include <limits>
-#include <utility>
 
 #include "audio/coverage.h"
 #include "audio/declared_length.h"
 #include "audio/libav/libav_allowed.h"
+#include "audio/libav/libav_container.h"
 #include "audio/libav/libav_frame.h"
 #include "audio/libav/libav_length.h"
 #include "core/error.h"
@@ -25,16 +21,7 @@ extern "C" {
 namespace hark {
 namespace {
 
-constexpr int kBufferBytes = 1 << 16;
-// libav takes noise for MP3 with a low score.
-constexpr int kMinScore = 5;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-std::string error_text(int code) {
-    char text[AV_ERROR_MAX_STRING_SIZE] = "";
-    av_strerror(code, text, sizeof text);
-    return text;
-}
 
 class LibavDecoder : public Decoder {
   public:
@@ -44,11 +31,8 @@ class LibavDecoder : public Decoder {
     std::string loss() const override;
 
   private:
-    static int read(void* self, uint8_t* to, int bytes);
-    static int64_t seek(void* self, int64_t offset, int whence);
-    void open(int track);
-    void open_container();
-    void choose_stream(int track);
+    void open_codec();
+    void begin_coverage();
     void release();
     bool receive(AudioBlock& block);
     void send_packet();
@@ -56,32 +40,30 @@ class LibavDecoder : public Decoder {
     double found_end() const;
 
     Input& input_;
-    std::exception_ptr read_failure_;  // thrown by Input inside libav's callback
-    AVIOContext* io_ = nullptr;
-    AVFormatContext* format_ = nullptr;
+    double declared_;  // seconds, by our own look at the header; 0 if unknown
+    LibavContainer container_;
     AVCodecContext* codec_ = nullptr;
     AVPacket* packet_ = nullptr;
     AVFrame* frame_ = nullptr;
-    int stream_ = -1;
-    double declared_ = 0;  // seconds, by our own look at the header; 0 if unknown
     bool draining_ = false, ended_ = false;
-    int broken_ = 0;  // libav's error that ended reading
     int64_t packets_ = 0, bad_packets_ = 0;
-    int64_t retried_at_ = -1;   // byte of the input at which libav asked to be called again
     double longest_frame_ = 0;  // seconds
     double packet_seconds_ = 0;
-    double packet_at_ = kNone;         // timestamp of the newest packet, in seconds
-    std::vector<double> stream_ends_;  // seconds: the last packet of each stream
+    double packet_at_ = kNone;  // timestamp of the newest packet, in seconds
     Coverage coverage_;
 };
 
-LibavDecoder::LibavDecoder(Input& input, int track) : input_(input) {
-    prepare_libav();
+LibavDecoder::LibavDecoder(Input& input, int track)
+    : input_(input), declared_(declared_seconds(input)), container_(input, track) {
     try {
-        open(track);
+        packet_ = av_packet_alloc();
+        frame_ = av_frame_alloc();
+        require(packet_ && frame_, input_.name(), ": out of memory");
+        begin_coverage();
+        open_codec();
     } catch (...) {
         release();
-        if (read_failure_) std::rethrow_exception(read_failure_);
+        container_.rethrow();
         throw;
     }
 }
@@ -90,47 +72,19 @@ void LibavDecoder::release() {
     av_frame_free(&frame_);
     av_packet_free(&packet_);
     avcodec_free_context(&codec_);
-    avformat_close_input(&format_);
-    if (io_) av_freep(&io_->buffer);
-    avio_context_free(&io_);
 }
 
-int LibavDecoder::read(void* self, uint8_t* to, int bytes) {
-    LibavDecoder& decoder = *static_cast<LibavDecoder*>(self);
-    try {
-        const size_t got = decoder.input_.read_some(to, static_cast<size_t>(bytes));
-        return got == 0 ? AVERROR_EOF : static_cast<int>(got);
-    } catch (...) {
-        decoder.read_failure_ = std::current_exception();
-        return AVERROR(EIO);
-    }
+void LibavDecoder::begin_coverage() {
+    const AVFormatContext& format = container_.format();
+    if ((format.iformat->flags & AVFMT_GENERIC_INDEX) && !is_container(format, "ogg"))
+        coverage_.set_counted();
+    const char* const kCounted[] = {"matroska", "flac"};
+    for (const char* name : kCounted)
+        if (format.nb_streams == 1 && is_container(format, name)) coverage_.begin_at_zero();
 }
 
-int64_t LibavDecoder::seek(void* self, int64_t offset, int whence) {
-    Input& input = static_cast<LibavDecoder*>(self)->input_;
-    try {
-        if (whence == AVSEEK_SIZE) return input.size();
-        if (whence == SEEK_CUR) offset += input.position();
-        if (whence == SEEK_END) offset += input.size();
-        input.seek(offset);
-        return offset;
-    } catch (const Error&) {
-        return AVERROR(EINVAL);
-    }
-}
-
-void LibavDecoder::open(int track) {
-    packet_ = av_packet_alloc();
-    frame_ = av_frame_alloc();
-    uint8_t* buffer = static_cast<uint8_t*>(av_malloc(kBufferBytes));
-    if (buffer)
-        io_ = avio_alloc_context(buffer, kBufferBytes, 0, this, read, nullptr,
-                                 input_.seekable() ? seek : nullptr);
-    require(packet_ && frame_ && io_, input_.name(), ": out of memory");
-    declared_ = declared_seconds(input_);
-    open_container();
-    choose_stream(track);
-    const AVStream& stream = *format_->streams[stream_];
+void LibavDecoder::open_codec() {
+    const AVStream& stream = container_.stream();
     const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
     require(codec != nullptr, input_.name(), ": no decoder for ",
             avcodec_get_name(stream.codecpar->codec_id));
@@ -141,63 +95,14 @@ void LibavDecoder::open(int track) {
     codec_->pkt_timebase = stream.time_base;
     int code = avcodec_parameters_to_context(codec_, stream.codecpar);
     if (code >= 0) code = avcodec_open2(codec_, codec, nullptr);
-    require(code >= 0, input_.name(), ": cannot decode ", codec->name, ": ", error_text(code));
-}
-
-void LibavDecoder::open_container() {
-    format_ = avformat_alloc_context();
-    require(format_ != nullptr, input_.name(), ": out of memory");
-    format_->pb = io_;
-    format_->flags |= AVFMT_FLAG_CUSTOM_IO;  // closing it leaves io_ alone
-    const AVInputFormat* found = nullptr;
-    int code = av_probe_input_buffer2(io_, &found, input_.name().c_str(), format_, 0, 0);
-    require(
-        code < kMinScore || is_allowed(found->name, kAllowedFormats), input_.name(), ": ",
-        found ? found->long_name : "",
-        " is not among the formats that are read; if you trust the file, convert it with ffmpeg");
-    // What a file contains may not be of another format, nor name files or URLs.
-    AVDictionary* options = nullptr;
-    av_dict_set(&options, "protocol_whitelist", "none", 0);
-    av_dict_set(&options, "format_whitelist", kAllowedFormats, 0);
-    av_dict_set(&options, "codec_whitelist", kAllowedCodecs, 0);
-    if (code >= kMinScore)
-        code = avformat_open_input(&format_, input_.name().c_str(), found, &options);
-    else if (code >= 0)
-        code = AVERROR_INVALIDDATA;
-    av_dict_free(&options);
-    require(code >= 0, input_.name(), ": this is no audio in a format that hark reads",
-            code < 0 ? " (" + error_text(code) + ")" : "");
-    code = avformat_find_stream_info(format_, nullptr);
-    require(code >= 0, input_.name(), ": cannot read ", format_->iformat->long_name, ": ",
-            error_text(code));
-}
-
-void LibavDecoder::choose_stream(int track) {
-    int found = 0;
-    for (unsigned i = 0; i < format_->nb_streams; ++i) {
-        const bool audio = format_->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
-        if (audio && found++ == track) stream_ = static_cast<int>(i);
-    }
-    require(found > 0, input_.name(), ": no audio track (got ", format_->iformat->long_name, ")");
-    require(stream_ >= 0, input_.name(), ": no audio track ", track, " (got ", found,
-            found == 1 ? " track" : " tracks", ", counted from 0)");
-    if ((format_->iformat->flags & AVFMT_GENERIC_INDEX) && !is_container(*format_, "ogg"))
-        coverage_.set_counted();
-    const bool alone = format_->nb_streams == 1;
-    const char* const kCounted[] = {"matroska", "flac"};
-    for (const char* name : kCounted)
-        if (alone && is_container(*format_, name)) coverage_.begin_at_zero();
-    // A length of all streams together can only be checked against all of them.
-    if (!is_container(*format_, "mp4")) return;
-    for (unsigned i = 0; i < format_->nb_streams; ++i)
-        if (static_cast<int>(i) != stream_) format_->streams[i]->discard = AVDISCARD_ALL;
+    require(code >= 0, input_.name(), ": cannot decode ", codec->name, ": ", libav_error(code));
 }
 
 bool LibavDecoder::next(AudioBlock& block) {
     block.samples.clear();
     while (!receive(block)) {
         if (draining_) {
-            if (read_failure_) std::rethrow_exception(read_failure_);
+            container_.rethrow();
             require(bad_packets_ == 0 || coverage_.decoded() > 0, input_.name(),
                     ": nothing of it can be decoded");
             ended_ = true;
@@ -228,36 +133,24 @@ bool LibavDecoder::receive(AudioBlock& block) {
     append_frame(*frame_, block.samples);
     const double length = static_cast<double>(frame_->nb_samples) / block.rate;
     longest_frame_ = std::max(longest_frame_, length);
-    coverage_.add_frame(seconds_of(frame_->pts, *format_->streams[stream_]), length);
+    coverage_.add_frame(seconds_of(frame_->pts, container_.stream()), length);
     av_frame_unref(frame_);
     return true;
 }
 
 void LibavDecoder::send_packet() {
-    const int code = av_read_frame(format_, packet_);
-    if (code == AVERROR(EAGAIN)) {  // MPEG-TS looks for its next packet 64 KiB at a time
-        const int64_t before = std::exchange(retried_at_, input_.position());
-        if (before != retried_at_) return;
-    }
-    if (code < 0) {
-        // GXF ends with EPERM.
-        if (code != AVERROR_EOF && code != AVERROR(EPERM)) broken_ = code;
+    if (container_.next(*packet_)) {
+        decode_packet();
+        av_packet_unref(packet_);
+    } else {
         draining_ = true;
         avcodec_send_packet(codec_, nullptr);
-        return;
     }
-    const AVStream& stream = *format_->streams[packet_->stream_index];
-    const double end = seconds_of(packet_->pts, stream) + seconds_of(packet_->duration, stream);
-    stream_ends_.resize(std::max<size_t>(stream_ends_.size(), format_->nb_streams));
-    double& last_end = stream_ends_[static_cast<size_t>(packet_->stream_index)];
-    if (end > last_end) last_end = end;
-    if (packet_->stream_index == stream_) decode_packet();
-    av_packet_unref(packet_);
 }
 
 void LibavDecoder::decode_packet() {
     ++packets_;
-    const AVStream& stream = *format_->streams[stream_];
+    const AVStream& stream = container_.stream();
     packet_at_ = seconds_of(packet_->pts, stream);
     packet_seconds_ =
         packet_->duration > 0 ? seconds_of(packet_->duration, stream) : longest_frame_;
@@ -276,22 +169,25 @@ void LibavDecoder::decode_packet() {
 
 // The end that is compared with it: of this stream, or of any if the length is that of all.
 double LibavDecoder::found_end() const {
-    const bool of_stream = states_each_stream(*format_, stream_);
+    const bool of_stream = states_each_stream(container_.format(), container_.track());
     // WMA's decoder gives a frame the timestamp of the packet after it.
     const bool early =
         codec_->codec_id == AV_CODEC_ID_WMAV1 || codec_->codec_id == AV_CODEC_ID_WMAV2;
     const double end = coverage_.end() - (early ? longest_frame_ : 0);
-    if (of_stream || stream_ends_.empty()) return end;
-    return std::max(end, *std::max_element(stream_ends_.begin(), stream_ends_.end()));
+    const std::vector<double>& all = container_.stream_ends();
+    if (of_stream || all.empty()) return end;
+    return std::max(end, *std::max_element(all.begin(), all.end()));
 }
 
 std::string LibavDecoder::loss() const {
-    const double stated =
-        declared_ > 0 ? declared_ : stated_end(*format_, stream_, stream_ends_, longest_frame_);
+    const double stated = declared_ > 0 ? declared_
+                                        : stated_end(container_.format(), container_.track(),
+                                                     container_.stream_ends(), longest_frame_);
     std::string text = coverage_.loss(ended_ ? stated : 0, found_end());
     const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
-    if (broken_ != 0)
-        add(concat("cannot be read after ", coverage_.end(), " s: ", error_text(broken_)));
+    if (container_.broken() != 0)
+        add(concat("cannot be read after ", coverage_.end(),
+                   " s: ", libav_error(container_.broken())));
     if (bad_packets_ > 2 && bad_packets_ * 10 > packets_)
         add(concat("damaged: ", bad_packets_, " of ", packets_, " packets cannot be decoded"));
     return text;
