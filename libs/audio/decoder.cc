@@ -41,7 +41,7 @@ bool streams(Input& input) {
 
 void load_decoders() { load_libav(); }
 
-std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
+std::unique_ptr<Decoder> open_decoder(Input& input, int track, Helpers* helpers) {
     input.require_content("audio");
     std::unique_ptr<Decoder> decoder = open_wav(input);
     if (decoder) {
@@ -51,7 +51,7 @@ std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
     }
     if (!input.seekable() && !streams(input)) input.spool();
     try {
-        return open_libav(input, track);
+        return open_libav(input, track, helpers);
     } catch (const Error&) {
         if (!input.seekable() || track != 0) throw;
         input.seek(0);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "audio/helpers.h"
 #include "audio/input.h"
 
 namespace hark {
@@ -37,7 +38,8 @@ void load_decoders();
 // Opens the decoder for `input`: our own reader for PCM in WAV, libav for everything else,
 // libsndfile if libav refuses it. `track` counts a container's audio tracks from 0. A pipe is
 // decoded while it is read if the format allows that; otherwise it is first copied to an unlinked
-// file. `input` must outlive the decoder. Throws Error naming the input.
-std::unique_ptr<Decoder> open_decoder(Input& input, int track);
+// file. `helpers`, if they are not null, are offered parts of a long file. Both must outlive the
+// decoder. Throws Error naming the input.
+std::unique_ptr<Decoder> open_decoder(Input& input, int track, Helpers* helpers = nullptr);
 
 }  // namespace hark

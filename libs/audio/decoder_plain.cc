@@ -7,7 +7,7 @@ namespace hark {
 
 void load_decoders() {}
 
-std::unique_ptr<Decoder> open_decoder(Input& input, int track) {
+std::unique_ptr<Decoder> open_decoder(Input& input, int track, Helpers*) {
     input.require_content("audio");
     std::unique_ptr<Decoder> decoder = open_wav(input);
     require(decoder != nullptr && track == 0, input.name(),

@@ -4,11 +4,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "core/machine/available_memory.h"
 #include "core/machine/cgroup.h"
+#include "core/profile/profile.h"
 
 namespace hark {
 namespace {
@@ -22,7 +25,19 @@ constexpr std::chrono::seconds kEndTimeout{2};
 
 }  // namespace
 
-struct ReadAhead::Shared {
+struct ReadAhead::Shared : std::enable_shared_from_this<Shared> {
+    // The helpers of one input: all threads.
+    class InputHelpers : public Helpers {
+      public:
+        InputHelpers(Shared& shared, size_t index) : shared_(shared), index_(index) {}
+        void offer(std::weak_ptr<SharedPart> part) override {
+            shared_.add_part(index_, std::move(part));
+        }
+
+      private:
+        Shared& shared_;
+        size_t index_;
+    };
     struct Queue {
         std::deque<Chunk> chunks;
         int64_t samples = 0;  // in chunks
@@ -33,10 +48,13 @@ struct ReadAhead::Shared {
     int64_t chunk_samples;
     std::mutex mutex;
     std::condition_variable changed;
+    std::condition_variable has_work;  // for threads that have nothing to do
+    std::vector<std::thread> threads;
+    size_t most_threads, idle = 0, working = 0;
+    std::map<size_t, std::deque<std::weak_ptr<SharedPart>>> parts;  // of each input
     std::vector<Queue> queues;
-    size_t begun = 0;
+    size_t begun = 0, ended = 0;
     size_t current = 0;  // the input that next() reads
-    size_t working = 0;  // threads
     // Samples in all queues: now, the most, the most if the reader is slow.
     int64_t ahead = 0, most_ahead = 0, most_unasked = 0;
     int64_t taken = 0;  // samples that next() has returned
@@ -44,8 +62,11 @@ struct ReadAhead::Shared {
     bool is_awaited = false;  // next() waits
     bool stopped = false;
 
+    void start_thread();
     void work();
-    void decode_inputs();
+    void decode_input(size_t index);
+    void add_part(size_t index, std::weak_ptr<SharedPart> part);
+    std::shared_ptr<SharedPart> take_part();
     bool put(Queue& queue, Chunk chunk);
     bool has_room() const;
 };
@@ -59,14 +80,16 @@ ReadAhead::ReadAhead(std::vector<std::string> paths, const ReadOptions& options,
                      int64_t chunk_samples, int jobs, int64_t most_ahead)
     : shared_(std::make_shared<Shared>()) {
     shared_->queues.resize(paths.size());
-    jobs = std::min(jobs, static_cast<int>(paths.size()));
     shared_->paths = std::move(paths);
     shared_->options = options;
     shared_->chunk_samples = chunk_samples;
     shared_->most_ahead = most_ahead;
-    shared_->most_unasked = std::min(jobs * kAheadSamples, most_ahead);
-    shared_->working = static_cast<size_t>(jobs);
-    for (int i = 0; i < jobs; ++i) threads_.emplace_back([shared = shared_] { shared->work(); });
+    const int64_t inputs = static_cast<int64_t>(shared_->paths.size());
+    shared_->most_unasked = std::min(std::min<int64_t>(jobs, inputs) * kAheadSamples, most_ahead);
+    shared_->most_threads = static_cast<size_t>(jobs);
+    const std::lock_guard lock(shared_->mutex);
+    while (shared_->threads.size() < std::min(shared_->most_threads, shared_->paths.size()))
+        shared_->start_thread();
 }
 
 // A thread that decodes during exit() would use destroyed objects.
@@ -74,10 +97,12 @@ ReadAhead::~ReadAhead() {
     std::unique_lock lock(shared_->mutex);
     shared_->stopped = true;
     shared_->changed.notify_all();
+    shared_->has_work.notify_all();
     const bool ended =
         shared_->changed.wait_for(lock, kEndTimeout, [&] { return shared_->working == 0; });
+    std::vector<std::thread> threads = std::move(shared_->threads);
     lock.unlock();
-    for (std::thread& thread : threads_) {
+    for (std::thread& thread : threads) {
         if (ended)
             thread.join();
         else
@@ -85,28 +110,74 @@ ReadAhead::~ReadAhead() {
     }
 }
 
+void ReadAhead::Shared::start_thread() {
+    ++working;
+    threads.emplace_back([shared = shared_from_this()] { shared->work(); });
+}
+
 void ReadAhead::Shared::work() {
-    decode_inputs();
-    const std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
+    while (!stopped && ended < paths.size()) {
+        if (std::shared_ptr<SharedPart> part = take_part()) {
+            lock.unlock();
+            {
+                const ProfileSpan span("decode.part");
+                part->decode();
+            }
+            part.reset();
+            lock.lock();
+        } else if (begun < paths.size()) {
+            const size_t index = begun++;
+            lock.unlock();
+            decode_input(index);
+            lock.lock();
+            queues[index].ended = true;
+            if (++ended == paths.size()) has_work.notify_all();
+            changed.notify_all();
+        } else {
+            ++idle;
+            has_work.wait(lock);
+            --idle;
+        }
+    }
     --working;
     changed.notify_all();
 }
 
-void ReadAhead::Shared::decode_inputs() {
-    for (;;) {
-        size_t index;
-        {
-            const std::lock_guard lock(mutex);
-            if (stopped || begun == paths.size()) return;
-            index = begun++;
+void ReadAhead::Shared::decode_input(size_t index) {
+    InputHelpers helpers(*this, index);
+    const auto open = [&](Input& input) {
+        return open_decoder(input, static_cast<int>(options.track),
+                            most_threads > 1 ? &helpers : nullptr);
+    };
+    AudioChunks chunks(paths[index], std::to_string(index + 1), options, chunk_samples, open);
+    while (std::optional<Chunk> chunk = chunks.next())
+        if (!put(queues[index], std::move(*chunk))) return;
+}
+
+void ReadAhead::Shared::add_part(size_t index, std::weak_ptr<SharedPart> part) {
+    const std::lock_guard lock(mutex);
+    std::deque<std::weak_ptr<SharedPart>>& offered = parts[index];
+    while (!offered.empty() && offered.front().expired()) offered.pop_front();
+    offered.push_back(std::move(part));
+    if (idle > 0)
+        has_work.notify_one();
+    else if (threads.size() < most_threads && !stopped)
+        start_thread();
+}
+
+// Returns the oldest open part; null if there is none.
+std::shared_ptr<SharedPart> ReadAhead::Shared::take_part() {
+    while (!parts.empty()) {
+        std::deque<std::weak_ptr<SharedPart>>& offered = parts.begin()->second;
+        while (!offered.empty()) {
+            std::shared_ptr<SharedPart> part = offered.front().lock();
+            offered.pop_front();
+            if (part && part->is_open()) return part;
         }
-        AudioChunks chunks(paths[index], std::to_string(index + 1), options, chunk_samples);
-        while (std::optional<Chunk> chunk = chunks.next())
-            if (!put(queues[index], std::move(*chunk))) return;
-        const std::lock_guard lock(mutex);
-        queues[index].ended = true;
-        changed.notify_all();
+        parts.erase(parts.begin());
     }
+    return nullptr;
 }
 
 // Whether any input may hold more: if next() waits, or the queues have less than it takes in ten

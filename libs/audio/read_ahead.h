@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "audio/audio_chunks.h"
@@ -18,12 +17,13 @@ int64_t affordable_samples_ahead();
 
 class ReadAhead {
   public:
-    // Starts `jobs` threads. Each takes the next input that no other has begun, and waits if it
+    // Starts up to `jobs` threads. Each decodes a part of an input that another has begun, the
+    // oldest first (Helpers), else the next input that no other has begun, and waits if that
     // holds two minutes that are not read yet, or all inputs hold two minutes per job: short ones
     // do not fill the memory. While next() waits for its input, or if all inputs hold less than it
     // takes in ten seconds, any may hold more, `most_ahead` samples in all: a stage that is faster
-    // than one thread gets the work of several even if all inputs are long. The recordings' ids
-    // are the inputs' numbers, from 1.
+    // than one thread gets the work of several even if all inputs are long and none has parts. The
+    // recordings' ids are the inputs' numbers, from 1.
     ReadAhead(std::vector<std::string> paths, const ReadOptions& options, int64_t chunk_samples,
               int jobs, int64_t most_ahead);
     // Ends each thread at its next chunk. A thread that waits for a silent pipe cannot be ended: it
@@ -38,7 +38,6 @@ class ReadAhead {
   private:
     struct Shared;
     std::shared_ptr<Shared> shared_;
-    std::vector<std::thread> threads_;
 };
 
 }  // namespace hark

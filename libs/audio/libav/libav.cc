@@ -45,8 +45,8 @@ const Library& working_library() {
 
 void load_libav() { library(); }
 
-std::unique_ptr<Decoder> open_libav(Input& input, int track) {
-    return std::unique_ptr<Decoder>(working_library().open(input, track));
+std::unique_ptr<Decoder> open_libav(Input& input, int track, Helpers* helpers) {
+    return std::unique_ptr<Decoder>(working_library().open(input, track, helpers));
 }
 
 LibavContents libav_contents() {

@@ -14,8 +14,8 @@ namespace hark {
 void load_libav();
 
 // Throws Error naming the input if libav finds no container, no such track or no codec, or one that
-// is not allowed (libav_allowed.h).
-std::unique_ptr<Decoder> open_libav(Input& input, int track);
+// is not allowed (libav_allowed.h). `helpers` may be null.
+std::unique_ptr<Decoder> open_libav(Input& input, int track, Helpers* helpers);
 
 // A library: its version at run time, and of the headers that hark was built with.
 struct LibraryVersion {
@@ -33,11 +33,11 @@ LibavContents libav_contents();
 
 // hark_av_open(): what open_libav() returns, for the caller to delete. hark_av_contents() fills in
 // what libav_contents() returns.
-using OpenLibav = Decoder* (*)(Input& input, int track);
+using OpenLibav = Decoder* (*)(Input& input, int track, Helpers* helpers);
 using FillLibavContents = void (*)(LibavContents& contents);
 
-// Increase it with every change of Decoder, Input or LibavContents: a library of another build is
-// refused.
-inline constexpr int kLibavAbi = 2;
+// Increase it with every change of Decoder, Input, Helpers or LibavContents: a library of another
+// build is refused.
+inline constexpr int kLibavAbi = 3;
 
 }  // namespace hark

@@ -14,7 +14,7 @@ namespace {
 
 // Appends the sample values of a frame, planar or interleaved, times a power of two.
 template <class T>
-void append_interleaved(const AVFrame& frame, double scale, std::vector<float>& out) {
+void append_interleaved(const AVFrame& frame, double scale, UnfilledSamples& out) {
     const bool planar = av_sample_fmt_is_planar(static_cast<AVSampleFormat>(frame.format));
     const size_t channels = static_cast<size_t>(frame.ch_layout.nb_channels);
     const size_t frames = static_cast<size_t>(frame.nb_samples), had = out.size();
@@ -39,7 +39,7 @@ void append_interleaved(const AVFrame& frame, double scale, std::vector<float>& 
 
 }  // namespace
 
-void append_frame(const AVFrame& frame, std::vector<float>& out) {
+void append_frame(const AVFrame& frame, UnfilledSamples& out) {
     const size_t had = out.size();
     switch (av_get_packed_sample_fmt(static_cast<AVSampleFormat>(frame.format))) {
         case AV_SAMPLE_FMT_U8:
