@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "audio/resampled_part.h"
 #include "core/error.h"
 #include "core/profile/profile.h"
 
@@ -115,22 +116,10 @@ void AudioChunks::decode() {
     Channels fresh(samples_.size());
     const bool more = left_ > 0 && decoder_->next(block_);
     try {
-        const bool changes = more && resampler_ && !resampler_->takes(block_);
-        if (resampler_ && (changes || (!more && left_ > 0))) {
-            resampler_->finish(fresh);
-            resampler_.reset();
-        }
-        if (more) {
-            if (!resampler_) {
-                resampler_ = std::make_unique<Resampler>(block_, options_.split_channels);
-                const size_t channels = static_cast<size_t>(resampler_->channels());
-                require(channels == fresh.size() || done_ + emitted_ == 0,
-                        "the number of channels changes from ", fresh.size(), " to ", channels);
-                fresh.resize(channels);
-                samples_.resize(channels);
-            }
-            resampler_->push(block_, fresh);
-        }
+        if (more && block_.part)
+            take_part(fresh);
+        else
+            resample(more, fresh);
     } catch (const Error& failure) {
         cut(fresh);
         fail(input_->name(), ": at ", static_cast<double>(decoded_) / kSampleRate,
@@ -141,6 +130,35 @@ void AudioChunks::decode() {
             " h; if that is no mistake, use --max-hours");
     ended_ = !more;
     if (ended_) check_whole();
+}
+
+// Resamples the block, or what is left at the end.
+void AudioChunks::resample(bool more, Channels& fresh) {
+    const bool changes = more && resampler_ && !resampler_->takes(block_);
+    if (resampler_ && (changes || (!more && left_ > 0))) {
+        resampler_->finish(fresh);
+        resampler_.reset();
+    }
+    if (!more) return;
+    const int64_t had = std::ssize(fresh[0]);
+    if (!resampler_) {
+        resampler_ = std::make_unique<Resampler>(block_, options_.split_channels);
+        const size_t channels = static_cast<size_t>(resampler_->channels());
+        require(channels == fresh.size() || done_ + emitted_ == 0,
+                "the number of channels changes from ", fresh.size(), " to ", channels);
+        fresh.resize(channels);
+        samples_.resize(channels);
+        produced_ = 0;
+    }
+    resampler_->push(block_, fresh);
+    produced_ += std::ssize(fresh[0]) - had;
+}
+
+void AudioChunks::take_part(Channels& fresh) {
+    ResampledPart& part = static_cast<ResampledPart&>(*block_.part);
+    part.take(produced_, most_ - decoded_, fresh);
+    produced_ += std::ssize(fresh[0]);
+    resampler_ = part.take_resampler();
 }
 
 void AudioChunks::check_whole() {

@@ -60,6 +60,8 @@ class AudioChunks {
   private:
     void advance();
     void decode();
+    void resample(bool more, Channels& fresh);
+    void take_part(Channels& fresh);
     void check_whole();
     void end();
     void cut(Channels& fresh);
@@ -79,6 +81,7 @@ class AudioChunks {
     int64_t most_;                    // samples that may be decoded
     int64_t done_ = 0;                // decoded samples of the wanted part
     int64_t decoded_ = 0;             // all decoded samples
+    int64_t produced_ = 0;            // samples of the resampler
     int64_t emitted_ = 0;             // samples in chunks, the same for every channel
     std::deque<Chunk> ready_;
     std::string error_, warning_;

@@ -16,6 +16,8 @@ struct AudioBlock {
     int channels = 0;
     uint64_t layout = 0;  // one bit per loudspeaker, as in WAVE_FORMAT_EXTENSIBLE; 0 if unknown
     std::vector<float> samples;  // interleaved, full scale at 1
+    // In place of the samples: a part that a helper has decoded, by its sink.
+    std::shared_ptr<PartSink> part = nullptr;
 };
 
 class Decoder {

@@ -1,9 +1,22 @@
-// Parts of a recording that other threads may decode.
+// Parts of a recording that other threads decode and resample.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 namespace hark {
+
+struct AudioBlock;
+
+// What the sound of a part becomes, while it is decoded.
+class PartSink {
+  public:
+    virtual ~PartSink() = default;
+    // Takes the sound of the lead-in and, after begin(), of the part. Throws Error if the
+    // recording's own thread has to resample it.
+    virtual void push(const AudioBlock& block) = 0;
+    virtual void begin() = 0;
+};
 
 // A part that one thread decodes, once.
 class SharedPart {
@@ -19,6 +32,9 @@ class SharedPart {
 class Helpers {
   public:
     virtual ~Helpers() = default;
+    // The first sample that is pushed is the recording's `position`, per channel, counted from
+    // where its format has changed last.
+    virtual std::shared_ptr<PartSink> make_sink(int64_t position) = 0;
     // Lets a thread that has nothing else to do decode the part, if it is still there. The oldest
     // input's parts come first.
     virtual void offer(std::weak_ptr<SharedPart> part) = 0;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "audio/resampled_part.h"
 #include "core/machine/available_memory.h"
 #include "core/machine/cgroup.h"
 #include "core/profile/profile.h"
@@ -30,6 +31,9 @@ struct ReadAhead::Shared : std::enable_shared_from_this<Shared> {
     class InputHelpers : public Helpers {
       public:
         InputHelpers(Shared& shared, size_t index) : shared_(shared), index_(index) {}
+        std::shared_ptr<PartSink> make_sink(int64_t position) override {
+            return std::make_shared<ResampledPart>(shared_.options.split_channels, position);
+        }
         void offer(std::weak_ptr<SharedPart> part) override {
             shared_.add_part(index_, std::move(part));
         }
@@ -146,9 +150,11 @@ void ReadAhead::Shared::work() {
 
 void ReadAhead::Shared::decode_input(size_t index) {
     InputHelpers helpers(*this, index);
+    // Nothing is decoded after the wanted part: its loss would be the recording's.
+    const bool has_helpers = most_threads > 1 && !options.duration;
     const auto open = [&](Input& input) {
         return open_decoder(input, static_cast<int>(options.track),
-                            most_threads > 1 ? &helpers : nullptr);
+                            has_helpers ? &helpers : nullptr);
     };
     AudioChunks chunks(paths[index], std::to_string(index + 1), options, chunk_samples, open);
     while (std::optional<Chunk> chunk = chunks.next())

@@ -18,10 +18,25 @@ namespace hark {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Of a run that other threads may decode: samples of all channels (4 MB of floats), and packets.
-constexpr double kRunSamples = 1 << 20;
+// Of a run that other threads may decode: samples of all channels, and packets.
+constexpr int64_t kRunSamples = 1 << 20;
 constexpr size_t kRunPackets = 1024;
 constexpr size_t kRuns = 5;  // read ahead, the one that is decoded included
+// Runs in a row that were decoded without result: then the recording's own thread decodes the rest.
+constexpr int kMostUnusable = 8;
+
+// Samples that the decoder drops before a packet's and, at the end, after them.
+std::pair<uint32_t, uint32_t> skipped_samples(const AVPacket& packet) {
+    size_t bytes = 0;
+    const uint8_t* data = av_packet_get_side_data(&packet, AV_PKT_DATA_SKIP_SAMPLES, &bytes);
+    if (!data || bytes < 8) return {0, 0};
+    const auto little_endian = [&](size_t at) {
+        uint32_t value = 0;
+        for (size_t i = at + 4; i-- > at;) value = value << 8 | data[i];
+        return value;
+    };
+    return {little_endian(0), little_endian(4)};
+}
 
 class LibavDecoder : public Decoder {
   public:
@@ -31,12 +46,15 @@ class LibavDecoder : public Decoder {
 
   private:
     void begin_coverage();
+    int64_t length_of(const AVPacket& packet) const;
     void read_run();
-    void next_run();
+    bool next_run();
     void decode_packet();
-    void begin_packet(const AVPacket& packet);
-    void end_packet(const AVPacket& packet);
-    void take_frame(AudioBlock& block);
+    void take_run(AudioBlock& block);
+    void begin_packet(const AVPacket* packet);
+    void count_result(const AVPacket* packet, const Decoded& results, size_t i);
+    void count_frame(const Decoded::Frame& frame);
+    void end_packet(const Decoded::Packet& packet);
     double found_end() const;
 
     Input& input_;
@@ -47,15 +65,15 @@ class LibavDecoder : public Decoder {
 
     std::deque<std::shared_ptr<PacketRun>> runs_;  // the front one is decoded
     bool all_read_ = false;
-    Decoded spare_;                       // memory for the next run's results
-    size_t at_ = 0;                       // the next packet of the front run
+    size_t at_ = 0;  // the next packet of the front run
+    int unusable_ = 0;
     std::unique_ptr<PacketCodec> codec_;  // after the packet before `at_`
-    Decoded kept_;                        // results that the next run's are compared with
+    Decoded kept_;             // of the packets with which the next run's lead-in is compared
+    Decoded::Frame format_{};  // the newest frame
+    int64_t length_ = 0;       // samples per channel since the format has changed
 
-    Decoded own_;  // of the newest packet, if it was decoded here
-    Decoded* results_ = &own_;
-    size_t packet_ = 0, frame_ = 0;  // the newest packet in `results_`, and its next frame
-    size_t frames_end_ = 0;
+    Decoded own_;       // of the newest packet, if it was decoded here
+    size_t frame_ = 0;  // the next of its frames
     bool draining_ = false, ended_ = false;
     int64_t packets_ = 0, bad_packets_ = 0;
     double longest_frame_ = 0;  // seconds
@@ -89,16 +107,11 @@ void LibavDecoder::begin_coverage() {
 
 bool LibavDecoder::next(AudioBlock& block) {
     block.samples.clear();
-    while (frame_ == frames_end_) {
-        if (packets_ > 0 || draining_) {
-            Decoded::Packet& last = results_->packets[packet_];
-            if (last.failure) std::rethrow_exception(last.failure);
-            // A damaged packet: the decoder continues with the next.
-            if (std::exchange(last.failed, false)) {
-                ++bad_packets_;
-                coverage_.add_damage(packet_at_, packet_seconds_);
-            }
-        }
+    block.part.reset();
+    while (frame_ == own_.frames.size()) {
+        if (!own_.packets.empty()) end_packet(own_.packets[0]);
+        own_.clear();
+        frame_ = 0;
         if (draining_) {
             container_.rethrow();
             require(bad_packets_ == 0 || coverage_.decoded() > 0, input_.name(),
@@ -106,105 +119,138 @@ bool LibavDecoder::next(AudioBlock& block) {
             ended_ = true;
             return false;
         }
+        const bool is_first = runs_.empty() || at_ == runs_.front()->packets.size();
+        if (is_first && next_run()) {
+            take_run(block);
+            return true;
+        }
         decode_packet();
     }
-    take_frame(block);
+    own_.read(frame_, block);
+    count_frame(own_.frames[frame_++]);
     return true;
 }
 
-void LibavDecoder::take_frame(AudioBlock& block) {
-    const Decoded::Frame& frame = results_->frames[frame_];
-    block.rate = frame.rate;
-    block.channels = frame.channels;
-    block.layout = frame.layout;
-    require(block.rate >= kMinRate && block.rate <= kMaxRate && block.channels >= 1 &&
-                block.channels <= kMaxChannels,
-            input_.name(), ": unlikely format (got ", block.channels, " channels at ", block.rate,
-            " Hz); the file may be damaged");
-    const std::span<const float> samples = results_->samples_of(frame_++);
-    block.samples.assign(samples.begin(), samples.end());
-    const double length = static_cast<double>(frame.length) / block.rate;
-    longest_frame_ = std::max(longest_frame_, length);
-    coverage_.add_frame(seconds_of(frame.pts, container_.stream()), length);
+// Samples per channel that a packet should give.
+int64_t LibavDecoder::length_of(const AVPacket& packet) const {
+    const AVCodecParameters& parameters = setup_->parameters();
+    const double seconds = seconds_of(packet.duration, container_.stream());
+    const int64_t length = parameters.frame_size > 0
+                               ? parameters.frame_size
+                               : std::llround(seconds * parameters.sample_rate);
+    return length - skipped_samples(packet).first;
 }
 
 void LibavDecoder::read_run() {
-    const AVCodecParameters& parameters = setup_->parameters();
-    const double rate = static_cast<double>(parameters.sample_rate) *  // samples per second
-                        parameters.ch_layout.nb_channels;
     auto run = std::make_shared<PacketRun>(setup_);
-    double samples = 0;
+    const int channels = std::max(1, setup_->parameters().ch_layout.nb_channels);
     const size_t most = helpers_ ? kRunPackets : 1;
-    while (!all_read_ && run->packets.size() < most && samples < kRunSamples) {
+    while (!all_read_ && run->packets.size() < most && run->expected < kRunSamples / channels) {
         std::shared_ptr<AVPacket> packet = make_packet();
         all_read_ = !container_.next(*packet);
-        samples += seconds_of(packet->duration, container_.stream()) * rate;
+        if (!all_read_) run->expected += length_of(*packet);
         run->packets.push_back(all_read_ ? nullptr : std::move(packet));
     }
-    run->results = std::exchange(spare_, {});
-    run->results.clear();
-    runs_.push_back(run);
-    if (helpers_ && runs_.size() > 1 && run->choose_lead_in(runs_[runs_.size() - 2]->packets))
+    if (helpers_ && !runs_.empty() && run->choose_lead_in(runs_.back()->packets)) {
+        run->position = length_;
+        for (size_t i = at_ > 0 ? 1 : 0; i < runs_.size(); ++i) run->position += runs_[i]->expected;
+        for (const SharedPacket& packet : run->compared()) run->position -= length_of(*packet);
+        run->sink = helpers_->make_sink(run->position);
+        runs_.push_back(run);
         helpers_->offer(run);
+    } else {
+        runs_.push_back(run);
+    }
 }
 
-// Continues with the next run. The one before it is there until its results have been compared.
-void LibavDecoder::next_run() {
+// Continues with the next run. Returns whether another thread has decoded it.
+bool LibavDecoder::next_run() {
     const size_t most = (helpers_ ? kRuns : 1) + (runs_.empty() ? 0 : 1);
     while (!all_read_ && runs_.size() < most) read_run();
-    if (at_ > 0) {
-        spare_ = std::move(runs_.front()->results);
-        runs_.pop_front();
-    }
+    if (at_ > 0) runs_.pop_front();
     at_ = 0;
     PacketRun& run = *runs_.front();
-    const bool is_decoded = run.is_decoded(kept_);
-    if (is_decoded) codec_ = run.take_codec();
-    results_ = is_decoded ? &run.results : &own_;
+    const bool has_results = !run.take();
+    const bool is_usable = has_results && run.is_usable(kept_, length_ - kept_.length());
+    if (has_results) unusable_ = is_usable ? 0 : unusable_ + 1;
+    if (unusable_ == kMostUnusable) helpers_ = nullptr;
     kept_.clear();
+    return is_usable;
 }
 
-// Takes the results of the next packet, or of the track's end.
+// Decodes the next packet, or what the decoder still has at the track's end.
 void LibavDecoder::decode_packet() {
-    if (runs_.empty() || at_ == runs_.front()->packets.size()) next_run();
-    const PacketRun& run = *runs_.front();
-    const AVPacket* const packet = run.packets[at_].get();
-    if (packet) begin_packet(*packet);
-    packet_ = results_ == &own_ ? 0 : run.compared() + at_;
-    if (results_ == &own_) {
-        own_.clear();
-        codec_->decode(packet, own_);
-    }
-    frame_ = results_->packets[packet_].first_frame;
-    frames_end_ = frame_ + results_->packets[packet_].frames;
-    ++at_;
-    draining_ = packet == nullptr;
-    if (packet) end_packet(*packet);
+    const AVPacket* const packet = runs_.front()->packets[at_].get();
+    begin_packet(packet);
+    codec_->decode(packet, own_);
+    count_result(packet, own_, 0);
 }
 
-void LibavDecoder::end_packet(const AVPacket& packet) {
+// Counts what another thread has decoded, as if it were decoded now.
+void LibavDecoder::take_run(AudioBlock& block) {
+    PacketRun& run = *runs_.front();
+    const Decoded& results = run.results;
+    for (size_t i = run.compared().size(); i < results.packets.size(); ++i) {
+        const AVPacket* const packet = run.packets[at_].get();
+        begin_packet(packet);
+        count_result(packet, results, i);
+        const Decoded::Packet& result = results.packets[i];
+        for (size_t f = 0; f < result.frames; ++f)
+            count_frame(results.frames[result.first_frame + f]);
+        end_packet(result);
+    }
+    codec_ = run.take_codec();
+    block.rate = format_.rate;
+    block.channels = format_.channels;
+    block.layout = format_.layout;
+    block.part = run.sink;
+}
+
+void LibavDecoder::begin_packet(const AVPacket* packet) {
+    draining_ = packet == nullptr;
+    if (draining_) return;
+    ++packets_;
+    const AVStream& stream = container_.stream();
+    packet_at_ = seconds_of(packet->pts, stream);
+    packet_seconds_ = packet->duration > 0 ? seconds_of(packet->duration, stream) : longest_frame_;
+    if (packet->flags & AV_PKT_FLAG_CORRUPT) coverage_.add_damage(packet_at_, packet_seconds_);
+}
+
+// Counts the result of packet `at_`, which is the i-th of `results`.
+void LibavDecoder::count_result(const AVPacket* packet, const Decoded& results, size_t i) {
+    ++at_;
+    if (!packet) return;
     // What the next run's lead-in is compared with.
-    if (runs_.size() > 1 && at_ + runs_[1]->compared() > runs_.front()->packets.size())
-        kept_.append(*results_, packet_);
-    const Decoded::Packet& result = results_->packets[packet_];
+    if (runs_.size() > 1 && at_ + runs_[1]->compared().size() > runs_.front()->packets.size())
+        kept_.append(results, i, true);
+    const Decoded::Packet& result = results.packets[i];
     if (result.refused) {
         ++bad_packets_;
         coverage_.add_damage(packet_at_, packet_seconds_);
     }
-    size_t bytes = 0;
-    const uint8_t* skip = av_packet_get_side_data(&packet, AV_PKT_DATA_SKIP_SAMPLES, &bytes);
-    uint32_t padding = 0;  // samples that the decoder drops at the end, little-endian
-    for (size_t i = 8; skip && bytes >= 8 && i-- > 4;) padding = padding << 8 | skip[i];
-    coverage_.set_padding(result.sample_rate > 0 ? static_cast<double>(padding) / result.sample_rate
-                                                 : 0);
+    const double padding = skipped_samples(*packet).second;
+    coverage_.set_padding(result.sample_rate > 0 ? padding / result.sample_rate : 0);
 }
 
-void LibavDecoder::begin_packet(const AVPacket& packet) {
-    ++packets_;
-    const AVStream& stream = container_.stream();
-    packet_at_ = seconds_of(packet.pts, stream);
-    packet_seconds_ = packet.duration > 0 ? seconds_of(packet.duration, stream) : longest_frame_;
-    if (packet.flags & AV_PKT_FLAG_CORRUPT) coverage_.add_damage(packet_at_, packet_seconds_);
+void LibavDecoder::count_frame(const Decoded::Frame& frame) {
+    require(frame.rate >= kMinRate && frame.rate <= kMaxRate && frame.channels >= 1 &&
+                frame.channels <= kMaxChannels,
+            input_.name(), ": unlikely format (got ", frame.channels, " channels at ", frame.rate,
+            " Hz); the file may be damaged");
+    const double length = static_cast<double>(frame.length) / frame.rate;
+    longest_frame_ = std::max(longest_frame_, length);
+    coverage_.add_frame(seconds_of(frame.pts, container_.stream()), length);
+    const bool changes = frame.rate != format_.rate || frame.channels != format_.channels ||
+                         frame.layout != format_.layout;
+    length_ = (changes ? 0 : length_) + frame.length;
+    format_ = frame;
+}
+
+void LibavDecoder::end_packet(const Decoded::Packet& packet) {
+    if (packet.failure) std::rethrow_exception(packet.failure);
+    if (!packet.failed) return;
+    ++bad_packets_;  // a damaged packet: the decoder continues with the next
+    coverage_.add_damage(packet_at_, packet_seconds_);
 }
 
 // The end that is compared with it: of this stream, or of any if the length is that of all.

@@ -25,7 +25,7 @@ std::span<const float> Decoded::samples_of(size_t frame) const {
     return std::span(samples).subspan(frames[frame].first, end - frames[frame].first);
 }
 
-void Decoded::append(const Decoded& from, size_t i) {
+void Decoded::append(const Decoded& from, size_t i, bool with_samples) {
     Packet packet = from.packets[i];
     const size_t first = std::exchange(packet.first_frame, frames.size());
     packets.push_back(packet);
@@ -34,8 +34,22 @@ void Decoded::append(const Decoded& from, size_t i) {
         frame.first = samples.size();
         frames.push_back(frame);
         const std::span<const float> more = from.samples_of(f);
-        samples.insert(samples.end(), more.begin(), more.end());
+        if (with_samples) samples.insert(samples.end(), more.begin(), more.end());
     }
+}
+
+int64_t Decoded::length() const {
+    int64_t sum = 0;
+    for (const Frame& frame : frames) sum += frame.length;
+    return sum;
+}
+
+void Decoded::read(size_t frame, AudioBlock& block) const {
+    block.rate = frames[frame].rate;
+    block.channels = frames[frame].channels;
+    block.layout = frames[frame].layout;
+    const std::span<const float> from = samples_of(frame);
+    block.samples.assign(from.begin(), from.end());
 }
 
 bool Decoded::begins(const Decoded& other) const {

@@ -11,6 +11,7 @@ extern "C" {
 #include <string>
 #include <vector>
 
+#include "audio/decoder.h"
 #include "audio/libav/libav_frame.h"
 
 struct AVStream;
@@ -39,8 +40,12 @@ struct Decoded {
 
     void clear();
     std::span<const float> samples_of(size_t frame) const;
-    // Appends packet i of another.
-    void append(const Decoded& from, size_t i);
+    // Appends packet i of another, with or without its samples.
+    void append(const Decoded& from, size_t i, bool with_samples);
+    // Samples per channel of all frames.
+    int64_t length() const;
+    // A frame as a block.
+    void read(size_t frame, AudioBlock& block) const;
     // Whether this is what the first packets of `other` gave, samples bit by bit. Not for packets
     // with a failure.
     bool begins(const Decoded& other) const;

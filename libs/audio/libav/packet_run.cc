@@ -45,14 +45,7 @@ void PacketRun::decode() {
     if (!state_.compare_exchange_strong(expected, State::begun)) return;
     State end = State::decoded;
     try {
-        codec_ = std::make_unique<PacketCodec>(*setup_);
-        for (size_t i = 0; i < lead_in_.size(); ++i) {
-            if (i + compared_ <= lead_in_.size()) results.clear();
-            codec_->decode(lead_in_[i].get(), results);
-        }
-        for (const SharedPacket& packet : packets) codec_->decode(packet.get(), results);
-        for (const Decoded::Packet& packet : results.packets)
-            if (packet.failure) end = State::failed;
+        decode_all();
     } catch (...) {
         end = State::failed;
     }
@@ -60,12 +53,47 @@ void PacketRun::decode() {
     state_.notify_all();
 }
 
-bool PacketRun::is_decoded(const Decoded& expected) {
+void PacketRun::decode_all() {
+    codec_ = std::make_unique<PacketCodec>(*setup_);
+    Decoded one;
+    AudioBlock block;
+    const auto decode_packet = [&](const SharedPacket& packet) {
+        one.clear();
+        codec_->decode(packet.get(), one);
+        if (one.packets[0].failure) std::rethrow_exception(one.packets[0].failure);
+    };
+    const auto push = [&] {
+        for (size_t f = 0; f < one.frames.size(); ++f) {
+            one.read(f, block);
+            sink->push(block);
+        }
+    };
+    for (const SharedPacket& packet : std::span(lead_in_).first(lead_in_.size() - compared_))
+        decode_packet(packet);
+    for (const SharedPacket& packet : compared()) {
+        decode_packet(packet);
+        push();
+        results.append(one, 0, true);
+    }
+    sink->begin();
+    const size_t kept = packets.back() ? settling_packets(packets) : 0;
+    for (size_t i = 0; i < packets.size(); ++i) {
+        decode_packet(packets[i]);
+        push();
+        results.append(one, 0, i + kept >= packets.size());
+    }
+}
+
+bool PacketRun::take() {
     State state = State::open;
-    if (state_.compare_exchange_strong(state, State::taken)) return false;
+    if (state_.compare_exchange_strong(state, State::taken)) return true;
     state_.wait(State::begun);
-    return state_ == State::decoded && expected.packets.size() == compared_ &&
-           expected.begins(results);
+    return false;
+}
+
+bool PacketRun::is_usable(const Decoded& compared, int64_t at) const {
+    return state_ == State::decoded && at == position && compared.packets.size() == compared_ &&
+           compared.begins(results);
 }
 
 }  // namespace hark

@@ -25,22 +25,32 @@ class PacketRun : public SharedPart {
     // Chooses the packets before this run that another decoder begins with, at the end of
     // `before`. Returns false if these are too few: only the decoder of `before` can continue then.
     bool choose_lead_in(std::span<const SharedPacket> before);
-    // Of the lead-in, the last packets, whose results are compared.
-    size_t compared() const { return compared_; }
+    // The last packets of the lead-in, whose results are compared.
+    std::span<const SharedPacket> compared() const { return std::span(lead_in_).last(compared_); }
+    int64_t expected = 0;  // samples per channel, by what the packets state
+    // Which of the recording's samples is the first of the compared packets: expected.
+    int64_t position = 0;
+    std::shared_ptr<PartSink> sink;  // of the samples
 
     // Another thread's.
     bool is_open() const override { return state_ == State::open; }
     void decode() override;
 
     // The recording's own thread takes the run, or waits for the thread that has begun it. Returns
-    // whether the run is decoded, and the compared packets gave `expected`.
-    bool is_decoded(const Decoded& expected);
-    // Of the compared packets and the run's. Before: memory that it may use.
+    // whether it has taken it.
+    bool take();
+    // Of a run that another thread has begun: whether its results can be used, since it began where
+    // `compared`, what its compared packets gave, begins: at sample `at`.
+    bool is_usable(const Decoded& compared, int64_t at) const;
+    // Of the compared packets and the run's, these without samples except for the last ones, with
+    // which the next run's lead-in is compared.
     Decoded results;
     // The decoder after the last packet of a decoded run.
     std::unique_ptr<PacketCodec> take_codec() { return std::move(codec_); }
 
   private:
+    void decode_all();
+
     enum class State { open, taken, begun, decoded, failed };
 
     std::shared_ptr<const CodecSetup> setup_;
