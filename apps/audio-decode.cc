@@ -10,6 +10,7 @@
 
 #include "audio/decoder.h"
 #include "audio/read_ahead.h"
+#include "audio/wav.h"
 #include "core/files/files.h"
 #include "core/machine/cores.h"
 #include "core/sandbox/sandbox.h"
@@ -49,7 +50,7 @@ struct Options {
 // A pipe may have to be copied to a file, which nobody can make in the sandbox.
 void enter_sandbox(const Options& options, Console& console) {
     if (options.sandbox.mode == "off") return;
-    load_decoders();
+    if (!std::ranges::all_of(options.files, is_pcm_wav_file)) load_decoders();
     std::vector<std::string> named;
     for (const std::string& file : options.files) {
         struct stat info {};

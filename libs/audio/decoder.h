@@ -33,8 +33,9 @@ class Decoder {
 inline constexpr int kMinRate = 1000, kMaxRate = 768000;  // Hz; others are refused as damage
 inline constexpr int kMaxChannels = 64;
 
-// Loads the libraries that open_decoder() may need. Call it before a sandbox, in which nothing can
-// be loaded. Those that are missing are named by open_decoder(), for a file that needs them.
+// Loads the libraries that open_decoder() may need for other inputs than PCM in WAV (33 ms, Zen
+// 4). Call it before a sandbox, in which nothing can be loaded. Those that are missing are named by
+// open_decoder(), for a file that needs them.
 void load_decoders();
 
 // Opens the decoder for `input`: our own reader for PCM in WAV, libav for everything else,

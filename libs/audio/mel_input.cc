@@ -1,6 +1,7 @@
 #include "audio/mel_input.h"
 
 #include "audio/raw.h"
+#include "audio/wav.h"
 #include "core/error.h"
 #include "core/files/files.h"
 #include "core/files/reader_queue.h"
@@ -89,11 +90,13 @@ void MelInput::read_file(std::unique_ptr<Input> in, MelStream& stream, const Chu
     }
 }
 
-void MelInput::enter_sandbox(bool seekable, bool on_gpu, Console& console) const {
+void MelInput::enter_sandbox(Input& input, bool on_gpu, Console& console) const {
     if (sandbox.mode == "off") return;
     if (!on_gpu) {
-        load_decoders();
-        if (!seekable) reserve_unlinked_file();  // a pipe may have to be copied
+        if (!is_pcm_wav(input)) {
+            load_decoders();
+            if (!input.seekable()) reserve_unlinked_file();  // a pipe may have to be copied
+        }
         return sandbox.enter({}, console);
     }
     require(sandbox.mode != "require",
@@ -108,7 +111,7 @@ void MelInput::read_all(MelStream& stream, const ChunkOptions& chunk, bool on_gp
     auto in = std::make_unique<Input>("-");
     if (raw == "no" && is_tensor_stream(in->peek(9)))
         return read_stream(in->reader(), stream, emit);
-    if (raw == "no") enter_sandbox(in->seekable(), on_gpu, console);
+    if (raw == "no") enter_sandbox(*in, on_gpu, console);
     read_file(std::move(in), stream, chunk, emit, console);
 }
 

@@ -26,7 +26,7 @@ struct MelInput {
 
   private:
     std::unique_ptr<Decoder> open_raw(Input& input) const;
-    void enter_sandbox(bool seekable, bool on_gpu, Console& console) const;
+    void enter_sandbox(Input& input, bool on_gpu, Console& console) const;
     void read_file(std::unique_ptr<Input> in, MelStream& stream, const ChunkOptions& chunk,
                    const MelStream::Emit& emit, Console& console) const;
 };

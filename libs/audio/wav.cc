@@ -1,10 +1,12 @@
 #include "audio/wav.h"
 
 #include <bit>
+#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "audio/raw.h"
+#include "core/error.h"
 
 namespace hark {
 namespace {
@@ -102,6 +104,22 @@ std::optional<RawFormat> parse_format(std::string_view chunk) {
 }
 
 }  // namespace
+
+bool is_pcm_wav(Input& input) {
+    const std::optional<WavHeader> header = read_header(input);
+    return header && parse_format(header->format);
+}
+
+bool is_pcm_wav_file(const std::string& path) {
+    std::error_code unknown;
+    if (path == "-" || !std::filesystem::is_regular_file(path, unknown)) return false;
+    try {
+        Input input(path);
+        return is_pcm_wav(input);
+    } catch (const Error&) {
+        return false;
+    }
+}
 
 std::unique_ptr<Decoder> open_wav(Input& input) {
     const std::optional<WavHeader> header = read_header(input);

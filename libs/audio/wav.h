@@ -14,6 +14,11 @@ namespace hark {
 // Source: Microsoft, Multimedia Programming Interface, 1991; mmreg.h; EBU Tech 3306 (RF64).
 std::unique_ptr<Decoder> open_wav(Input& input);
 
+// Whether open_wav() opens it. Consumes nothing.
+bool is_pcm_wav(Input& input);
+// The same of a file; false if it is none, or cannot be read.
+bool is_pcm_wav_file(const std::string& path);
+
 // The length that the header declares of other codecs, in seconds; 0 if it is unknown. A-law,
 // mu-law and ADPCM by the size of their data, all others by the `fact` chunk.
 double wav_seconds(Input& input);

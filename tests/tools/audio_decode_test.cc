@@ -329,6 +329,20 @@ TEST(AudioDecode, AUrlIsNoFile) {
               "type: curl -sL URL | audio-decode -\n");
 }
 
+// Loading libav takes most of the time of a short file.
+TEST(AudioDecode, PcmInWavDoesWithoutLibav) {
+    const auto loads = [](const std::string& command) {
+        return run_shell("cd '" + samples_dir().string() + "'; LD_DEBUG=files " + command +
+                         " 2>&1 > /dev/null | grep -c 'calling init: .*libavformat'")
+            .out;
+    };
+    EXPECT_EQ(loads("audio-decode sea.wav hat.wav"), "0\n");
+    EXPECT_EQ(loads("mel < sea.wav"), "0\n");
+    EXPECT_EQ(loads("mel < story.mp3"), "1\n");
+    EXPECT_EQ(loads("audio-decode sea.wav story.mp3"), "1\n");
+    EXPECT_EQ(loads("audio-decode sea.wav none.wav"), "1\n");
+}
+
 TEST(AudioDecode, AFullDiskIsAnError) {
     // The pipe on stdin stays open: the tool must not wait for it before it says so.
     const ProcessResult result = run_shell("cat '" + sample("hat.wav") + "' | audio-decode '" +
