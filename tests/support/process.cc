@@ -89,7 +89,10 @@ int (*rank_main)(const std::string& argument) = nullptr;
 
 std::string mpirun(int ranks, int seconds) {
     if (!*HARK_MPIEXEC) return "";
-    return "ASAN_OPTIONS=detect_leaks=0 timeout " + std::to_string(seconds) +
+    return "LD_PRELOAD='" HARK_BUILD_DIR
+           "/tests/libpatient-ranks.so' ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 "
+           "timeout " +
+           std::to_string(seconds) +
            " '" HARK_MPIEXEC
            "' --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n " +
            std::to_string(ranks) + " ";
