@@ -121,12 +121,13 @@ Tensor tensor_of(const TensorEntry& entry, const void* data, const std::string& 
 void write_values(ByteWriter& writer, std::span<const float> values, Dtype dtype,
                   const std::string& name) {
     if (dtype == Dtype::f32) return writer.write(values.data(), values.size_bytes());
-    std::vector<uint16_t> rounded;
-    rounded.reserve(values.size());
+    std::vector<uint16_t> rounded(values.size());
+    uint16_t* to = rounded.data();
     for (const float value : values) {
-        rounded.push_back(dtype == Dtype::f16 ? to_f16(value).bits : to_bf16(value).bits);
-        require(dtype != Dtype::f16 || std::isfinite(to_float(f16_t{rounded.back()})), name,
-                ": expected values that f16 can hold, found ", value);
+        *to = dtype == Dtype::f16 ? to_f16(value).bits : to_bf16(value).bits;
+        if (dtype == Dtype::f16 && (*to & 0x7c00) == 0x7c00)
+            fail(name, ": expected values that f16 can hold, found ", value);
+        ++to;
     }
     writer.write(rounded.data(), rounded.size() * sizeof(uint16_t));
 }
