@@ -1,6 +1,8 @@
 // Many texts at once: each has the tokens that it has alone.
 #include "gpt/engines.h"
 
+#include <utility>
+
 #include "core/error.h"
 #include "gpt/answers/constraint.h"
 #include "support/error_of.h"
@@ -43,12 +45,14 @@ TEST_P(Engines, GiveAThousandTextsWhatEachHasAlone) {
     const Prompts prompts{.shared = 33, .has_long = true};
     model("llama", 2300);
     std::map<int64_t, Text> alone;
+    const int threads = std::exchange(ctx().threads, 1);  // two would mostly wait for each other
     {
         Engine engine(ctx(), *model_, vocabulary_,
                       {.max_sequences = 1, .context = context_, .prefix_cache = false});
         for (int64_t i = 0; i < kTexts; ++i)
             alone.merge(texts_of(engine, {i}, vocabulary_, prompts));
     }
+    ctx().threads = threads;
     for (const bool shares : {false, true})
         for (const int64_t rows : {256, 2048}) {
             SCOPED_TRACE(concat(rows, " rows", shares ? ", with shared beginnings" : ""));

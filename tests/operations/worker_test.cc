@@ -45,7 +45,7 @@ class Worker : public testing::Test {
         return run_shell("cd '" + path().string() + "'; PATH=\"$PWD/tools:$PATH\"; pipelines='" +
                          (source_dir() / "pipelines").string() +
                          "'; worker() { \"$pipelines/worker.sh\" --shards shards \"$@\" -- "
-                         "--model demo --threads 1; }; " +
+                         "--model demo --threads 1 --language en; }; " +
                          command);
     }
     void tool(const std::string& name, const std::string& text) {
@@ -119,7 +119,8 @@ TEST_F(Worker, WorksOnOneJobPerFolder) {
     ASSERT_EQ(shell("worker -o out").exit_code, 0);
     fs::remove(path() / "out/00001.done");
     // Threads change no transcript; a beam may.
-    const std::string other = "\"$pipelines/worker.sh\" --shards shards -o out -- --model demo ";
+    const std::string other =
+        "\"$pipelines/worker.sh\" --shards shards -o out -- --model demo --language en ";
     expect_fails(shell(other + "--beam-size 2"), 1, "or of other options");
     EXPECT_EQ(shell(other + "-t 2").exit_code, 0);
 }
@@ -223,15 +224,15 @@ TEST_F(Worker, LeavesAShardThatCannotBeFetchedNow) {
 // Workers are killed at any moment; what they run ends with them.
 TEST_F(Worker, NothingIsLostOrDoneTwiceAfterKills) {
     const std::vector<std::string> samples = {"sea", "key", "road", "hat"};
-    for (size_t i = 0; i < 12; ++i) copy(samples[i % 4] + ".wav", std::to_string(10 + i) + ".wav");
-    plan("in", "3");
+    for (size_t i = 0; i < 8; ++i) copy(samples[i % 4] + ".wav", std::to_string(10 + i) + ".wav");
+    plan("in", "2");
     const ProcessResult one = shell("worker -o one && hark-shard merge shards one > one.jsonl");
     ASSERT_EQ(one.exit_code, 0) << one.err;
     const int kills = moments(6);
     const ProcessResult killed = shell(
         kAnew + "RANDOM=7; for n in {1.." + std::to_string(kills) +
         "}; do start_over; worker -o out 2>> log & first=$!; worker -o out 2>> log & second=$!\n"
-        "sleep $((RANDOM % 3)).$((RANDOM % 10)); kill -KILL $(cut -d ' ' -f 3 "
+        "sleep $((RANDOM % 2)).$((RANDOM % 10)); kill -KILL $(cut -d ' ' -f 3 "
         "out/.claims/.worker.* "
         "2> /dev/null) 2> /dev/null; wait $first $second; done 2> /dev/null\n"
         "worker -o out --until-done 2>> log && hark-shard merge shards out");
@@ -239,7 +240,7 @@ TEST_F(Worker, NothingIsLostOrDoneTwiceAfterKills) {
     EXPECT_EQ(killed.out, text("one.jsonl"));
     // What a killed worker's batch had transcribed is not done again, except for the last one.
     const std::string log = text("log");
-    EXPECT_LE(transcribed_again(log, 12), 2 * kills) << log;
+    EXPECT_LE(transcribed_again(log, 8), 2 * kills) << log;
     EXPECT_TRUE(fs::is_empty(path() / "out/.work")) << log;
 }
 
@@ -280,7 +281,8 @@ TEST_F(Worker, ParallelTriesOtherMachines) {
          "[ \"$1\" != broken ] || exit 255\nshift; [ \"$1\" != -- ] || shift; "
          "exec sh -c \"$*\"\n");
     const std::string command =
-        "\"$pipelines/parallel.sh\" --shards shards -o out --sshlogin a,broken -- --model demo -t "
+        "\"$pipelines/parallel.sh\" --shards shards -o out --sshlogin a,broken -- --model demo "
+        "--language en -t "
         "1";
     const ProcessResult done = shell("PARALLEL_SSH=ssh " + command);
     EXPECT_EQ(done.exit_code, 0) << done.err;
@@ -299,8 +301,8 @@ TEST_F(Worker, ParallelEndsWithOneIfARecordingFailed) {
     copy("sea.wav", "1.wav");
     write_text(path() / "in/2.mp3", "this is no sound");
     plan("in", "1");
-    const ProcessResult done =
-        shell("\"$pipelines/parallel.sh\" --shards shards -o out -- --model demo -t 1");
+    const ProcessResult done = shell(
+        "\"$pipelines/parallel.sh\" --shards shards -o out -- --model demo --language en -t 1");
     EXPECT_EQ(done.exit_code, 1) << done.err;
     expect_contains(done.out, "transcribed\t2\t1\t");
     expect_contains(done.out, "failed\t-\t1\t");
@@ -321,7 +323,8 @@ TEST_F(Worker, ParallelContinuesAfterKills) {
     const int kills = moments(1);
     const ProcessResult killed = shell(
         kAnew +
-        "run=(\"$pipelines/parallel.sh\" --shards shards -o out --slots 2 -- --model demo -t 1)\n"
+        "run=(\"$pipelines/parallel.sh\" --shards shards -o out --slots 2 -- --model demo "
+        "--language en -t 1)\n"
         "RANDOM=3; for n in {1.." +
         std::to_string(kills) +
         "}; do start_over; setsid \"${run[@]}\" > table 2>> log & leader=$!\n"

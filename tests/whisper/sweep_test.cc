@@ -35,7 +35,7 @@ class Sweep : public testing::TestWithParam<size_t> {};
 
 TEST_P(Sweep, EqualsReferenceInF32) {
     const json& entry = sweep_all()["recordings"][GetParam()];
-    const Outcome ours = run(entry, "f32", {0});
+    const Outcome ours = run(in_its_language(entry), "f32", {0});
     const bool words = entry["options"].contains("word_timestamps");
     expect_same_recording(entry, ours, words ? kWordTimes : 1e-6);
     if (words) expect_same_words(entry, ours);

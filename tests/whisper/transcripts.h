@@ -134,6 +134,13 @@ inline std::vector<Outcome> run_all(const std::vector<MelRecording>& mels,
     return runs;
 }
 
+// The entry with the language that the reference has detected: detecting it once more takes as long
+// as a window. It is left out where all recordings are run.
+inline json in_its_language(json entry) {
+    if (!all_recordings()) entry["options"]["language"] = entry["language"];
+    return entry;
+}
+
 // Up to `attempts` windows decoded: what comes after them is left.
 inline Outcome run(const json& entry, const std::string& dtype, std::vector<double> temperature,
                    size_t attempts = SIZE_MAX) {

@@ -168,6 +168,7 @@ TEST(VadTranscribe, IndependentWindowsHearEverything) {
     const Mixed recording = mixed(5);
     TranscribeOptions options;
     options.windows = "independent";
+    options.language = "en";
     for (const bool vad : {false, true}) {
         options.vad = vad;
         options.batch_size = vad ? 4 : 1;

@@ -17,7 +17,7 @@ class Words : public testing::TestWithParam<size_t> {};
 TEST_P(Words, EqualReferenceInF32) {
     json entry = words_transcribe_all()["recordings"][GetParam()];
     entry["options"]["word_timestamps"] = true;
-    const Outcome ours = run(entry, "f32", {0});
+    const Outcome ours = run(in_its_language(entry), "f32", {0});
     expect_same_recording(entry, ours, kWordTimes);
     expect_same_words(entry, ours);
 }
@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Noise, Words, testing::Range<size_t>(16, 20), [](const 
 TEST(WordsOfTheDemo, AreTheText) {
     json entry = words_transcribe_all()["recordings"][8];
     entry["options"]["word_timestamps"] = true;
-    const Outcome ours = run(entry, "auto", {0});
+    const Outcome ours = run(in_its_language(entry), "auto", {0});
     std::string text;
     double last = 0;
     for (const Segment& segment : ours.segments) {
@@ -55,7 +55,8 @@ TEST(WordsOfTheDemo, AreTheText) {
 }
 
 TEST(WordsOfTheDemo, AreNotThereUnasked) {
-    for (const Segment& segment : run(words_transcribe_all()["recordings"][2], "f32", {0}).segments)
+    for (const Segment& segment :
+         run(in_its_language(words_transcribe_all()["recordings"][2]), "f32", {0}).segments)
         EXPECT_FALSE(segment.words.has_value());
 }
 
