@@ -170,6 +170,8 @@ bool LibavDecoder::next_run() {
     if (at_ > 0) runs_.pop_front();
     at_ = 0;
     PacketRun& run = *runs_.front();
+    // While another thread decodes it, this one decodes those that no thread has begun.
+    for (size_t i = 1; i < runs_.size() && run.is_begun(); ++i) runs_[i]->decode();
     const bool has_results = !run.take();
     const bool is_usable = has_results && run.is_usable(kept_, length_ - kept_.length());
     if (has_results) unusable_ = is_usable ? 0 : unusable_ + 1;

@@ -36,6 +36,8 @@ class PacketRun : public SharedPart {
     bool is_open() const override { return state_ == State::open; }
     void decode() override;
 
+    // Whether another thread decodes it now.
+    bool is_begun() const { return state_ == State::begun; }
     // The recording's own thread takes the run, or waits for the thread that has begun it. Returns
     // whether it has taken it.
     bool take();
