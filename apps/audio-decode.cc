@@ -2,7 +2,7 @@
 //
 //   file -> Input -> Decoder (WAV, libav, libsndfile) -> Resampler -> chunks -> stdout
 //
-// Each thread of ReadAhead runs that chain for a file, in a sandbox; main writes in order.
+// Each thread of ReadAhead decodes a file, or a part of one, in a sandbox; main writes in order.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,7 +33,8 @@ struct Options {
         flags.section("Output");
         chunk.flags(flags);
         flags.section("Computing");
-        flags.add("jobs", jobs, "N files to decode at once", 1, 256);
+        flags.add("jobs", jobs, "N files to decode at once", 1, 256)
+            .details("Threads without a file decode parts of a long MP3, FLAC or ALAC file.");
     }
 
     void check() const {
