@@ -16,7 +16,6 @@
 #include "core/sandbox/sandbox.h"
 
 namespace {
-
 using namespace hark;
 
 struct Options {
