@@ -59,6 +59,16 @@ __device__ void load_passes(float (&q)[P][kChannels], const AttentionArgs& args,
     }
 }
 
+// Prefetches keys and values from element `at` of the cache to `end`, by all threads of a block.
+template <class T, int Threads>
+__device__ void prefetch_keys(const AttentionArgs& args, int64_t at, int64_t end) {
+#pragma unroll 1
+    for (at += threadIdx.x * kCacheLine<T>; at < end; at += Threads * kCacheLine<T>) {
+        prefetch_cache<T>(args.keys, at);
+        prefetch_cache<T>(args.values, at);
+    }
+}
+
 // Block (split, h, row) with row = b * max_queries + j: groups of G neighbouring threads, of which
 // one group reads a key, each thread P packs of channels. Splits begin at multiples of kSplit, the
 // first one where the query's window begins. Up to kFewBlocks are bound by latency: a thread
@@ -98,12 +108,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     };
     const int64_t base = rows.head + int64_t{first} * args.d;
     if (Few && !args.kv_ready && (Plain || args.blocks == 1))
-#pragma unroll 1
-        for (int at = begin * args.d + threadIdx.x * kCacheLine<T>; at < end * args.d;
-             at += kThreads * kCacheLine<T>) {
-            prefetch_cache<T>(args.keys, base + at);
-            prefetch_cache<T>(args.values, base + at);
-        }
+        prefetch_keys<T, kThreads>(args, base + begin * args.d, base + end * args.d);
     const KeyLoader<T> keys{args.keys, rows, first, channel, group, begin, end, has_channels};
     const KeyLoader<T> values{args.values, rows, first, channel, group, begin, end, has_channels};
     // Few blocks: the first keys and values; those that are ready are read before the wait.
@@ -118,7 +123,6 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
         keys.load_some(loaded, max(ready, 0), kSplit, kGroups);
         values.load_some(weighed, max(ready, 0), kSplit, kGroups);
     }
-
     float q[P][kChannels] = {};
     load_passes<P, kPass>(q, args, int64_t{start + j} * args.q_stride + h * args.d + channel,
                           channel);
