@@ -10,7 +10,7 @@ namespace {
 
 struct Library {
     OpenLibav open = nullptr;
-    FillLibavContents contents = nullptr;
+    FillLibavVersions versions = nullptr;
     std::string failure;  // why there is none
 };
 
@@ -24,7 +24,7 @@ Library load() {
                              .built = "it is built and installed with the tools",
                              .needs = "FFmpeg's libraries must be installed"});
         made.open = plugin.symbol<OpenLibav>("hark_av_open");
-        made.contents = plugin.symbol<FillLibavContents>("hark_av_contents");
+        made.versions = plugin.symbol<FillLibavVersions>("hark_av_versions");
     } catch (const Error& why) {
         made.failure = why.what();
     }
@@ -49,10 +49,10 @@ std::unique_ptr<Decoder> open_libav(Input& input, int track, Helpers* helpers) {
     return std::unique_ptr<Decoder>(working_library().open(input, track, helpers));
 }
 
-LibavContents libav_contents() {
-    LibavContents contents;
-    working_library().contents(contents);
-    return contents;
+LibavVersions libav_versions() {
+    LibavVersions found;
+    working_library().versions(found);
+    return found;
 }
 
 }  // namespace hark

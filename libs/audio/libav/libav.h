@@ -23,20 +23,20 @@ struct LibraryVersion {
     std::string loaded, built;  // "59.27.100"; built is empty if the headers do not say
 };
 
-struct LibavContents {
+struct LibavVersions {
     std::vector<LibraryVersion> versions;     // of libavformat and libavcodec
     std::vector<std::string> missing_codecs;  // usual ones of recordings not decoded here: "opus"
 };
 
 // Throws Error that says why libhark-av.so cannot be opened.
-LibavContents libav_contents();
+LibavVersions libav_versions();
 
-// hark_av_open(): what open_libav() returns, for the caller to delete. hark_av_contents() fills in
-// what libav_contents() returns.
+// hark_av_open(): what open_libav() returns, for the caller to delete. hark_av_versions() fills in
+// what libav_versions() returns.
 using OpenLibav = Decoder* (*)(Input& input, int track, Helpers* helpers);
-using FillLibavContents = void (*)(LibavContents& contents);
+using FillLibavVersions = void (*)(LibavVersions& found);
 
-// Increase it with every change of Decoder, Input, Helpers or LibavContents: a library of another
+// Increase it with every change of Decoder, Input, Helpers or LibavVersions: a library of another
 // build is refused.
 inline constexpr int kLibavAbi = 3;
 

@@ -41,7 +41,7 @@ LibrariesReading read_libraries() {
     // "libsndfile-1.2.0"
     const std::string sndfile = ::sf_version_string();
     try {
-        LibavContents libav = libav_contents();
+        LibavVersions libav = libav_versions();
         reading.libraries = std::move(libav.versions);
         reading.missing = std::move(libav.missing_codecs);
     } catch (const Error& why) {

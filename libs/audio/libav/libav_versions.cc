@@ -18,9 +18,9 @@ std::string version_text(unsigned version) {
 }  // namespace
 }  // namespace hark
 
-HARK_EXPORT void hark_av_contents(hark::LibavContents& contents) {
+HARK_EXPORT void hark_av_versions(hark::LibavVersions& found) {
     using hark::version_text;
-    contents.versions = {
+    found.versions = {
         {"libavformat", version_text(::avformat_version()), version_text(LIBAVFORMAT_VERSION_INT)},
         {"libavcodec", version_text(::avcodec_version()), version_text(LIBAVCODEC_VERSION_INT)}};
     for (const auto& [codec, name] : {std::pair{AV_CODEC_ID_AAC, "aac"},
@@ -33,5 +33,5 @@ HARK_EXPORT void hark_av_contents(hark::LibavContents& contents) {
                                       {AV_CODEC_ID_AMR_NB, "amr_nb"},
                                       {AV_CODEC_ID_WMAV2, "wmav2"},
                                       {AV_CODEC_ID_PCM_S16LE, "pcm"}})
-        if (!::avcodec_find_decoder(codec)) contents.missing_codecs.push_back(name);
+        if (!::avcodec_find_decoder(codec)) found.missing_codecs.push_back(name);
 }
