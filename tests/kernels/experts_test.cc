@@ -172,12 +172,13 @@ TEST_P(ExpertOps, ManyOutputsOfOneRow) {
 
 // The bits of separate products and their activation; of experts that are not there, NaN.
 TEST_P(ExpertOps, GatedExperts) {
-    const int64_t experts = 6, n = 40, k = 512, per_row = 3;
+    const int64_t experts = 6, k = 512, per_row = 3;
     std::vector<Dtype> types(std::begin(kQuantizedDtypes), std::end(kQuantizedDtypes));
     types.push_back(Dtype::f32);
     for (const Dtype type : types)
         for (const int64_t rows : {1, 5, 70, 100}) {
             SCOPED_TRACE(concat(name_of(type), ", ", rows, " rows"));
+            const int64_t n = rows == 1 ? 44 : 40;  // no whole number of groups of 8
             ctx().batch_invariant = rows == 5 || rows == 70;
             const Arena::Scope scope(ctx().arena);
             WeightStore weights(Kind::as_stored, ctx().arena.source());

@@ -92,8 +92,10 @@ __global__ void __launch_bounds__(32 * (kMostSlices + 1), kBlocks)
             uint8_t* to = memory + next_stage * group_bytes;
             hopper::arrive_expecting(ready[next_stage], tiles.is_gated ? 2 * bytes : bytes);
             hopper::copy_bytes(to, from, bytes, ready[next_stage]);
+            // Row 8 is the first one's second factor, in a last group of fewer rows too.
             if (tiles.is_gated)
-                hopper::copy_bytes(to + bytes, from + tiles.up_bytes, bytes, ready[next_stage]);
+                hopper::copy_bytes(to + outputs * stride, from + tiles.up_bytes, bytes,
+                                   ready[next_stage]);
         }
         next_group += gridDim.y;
         if (++next_stage == stages) next_stage = 0;
