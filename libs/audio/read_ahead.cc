@@ -92,7 +92,7 @@ ReadAhead::ReadAhead(std::vector<std::string> paths, const ReadOptions& options,
     shared_->most_unasked = std::min(std::min<int64_t>(jobs, inputs) * kAheadSamples, most_ahead);
     shared_->most_threads = static_cast<size_t>(jobs);
     const std::lock_guard lock(shared_->mutex);
-    while (shared_->threads.size() < std::min(shared_->most_threads, shared_->paths.size()))
+    for (size_t i = 0; i < std::min(shared_->most_threads, shared_->paths.size()); ++i)
         shared_->start_thread();
 }
 
@@ -114,9 +114,15 @@ ReadAhead::~ReadAhead() {
     }
 }
 
+// Where the system starts no more threads, those that there are decode all.
 void ReadAhead::Shared::start_thread() {
-    ++working;
-    threads.emplace_back([shared = shared_from_this()] { shared->work(); });
+    try {
+        threads.emplace_back([shared = shared_from_this()] { shared->work(); });
+    } catch (const std::system_error&) {
+        if (threads.empty()) throw;
+        return;
+    }
+    ++working;  // the new thread waits for the lock, which the caller has
 }
 
 void ReadAhead::Shared::work() {
@@ -150,7 +156,7 @@ void ReadAhead::Shared::work() {
 
 void ReadAhead::Shared::decode_input(size_t index) {
     InputHelpers helpers(*this, index);
-    // Nothing is decoded after the wanted part: its loss would be the recording's.
+    // With --duration nothing is read after its end: a loss there would be the recording's.
     const bool has_helpers = most_threads > 1 && !options.duration;
     const auto open = [&](Input& input) {
         return open_decoder(input, static_cast<int>(options.track),

@@ -21,6 +21,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 // Of a run that other threads may decode: samples of all channels, and packets.
 constexpr int64_t kRunSamples = 1 << 20;
 constexpr size_t kRunPackets = 1024;
+constexpr int64_t kRunSeconds = 15, kRunBytes = 8 << 20;
 constexpr size_t kRuns = 5;  // read ahead, the one that is decoded included
 // Runs in a row that were decoded without result: then the recording's own thread decodes the rest.
 constexpr int kMostUnusable = 8;
@@ -145,10 +146,17 @@ void LibavDecoder::read_run() {
     auto run = std::make_shared<PacketRun>(setup_);
     const int channels = std::max(1, setup_->parameters().ch_layout.nb_channels);
     const size_t most = helpers_ ? kRunPackets : 1;
-    while (!all_read_ && run->packets.size() < most && run->expected < kRunSamples / channels) {
+    const int64_t samples =
+        std::min(kRunSamples / channels, kRunSeconds * int64_t{setup_->parameters().sample_rate});
+    int64_t bytes = 0;
+    while (!all_read_ && run->packets.size() < most && bytes < kRunBytes &&
+           run->expected < samples) {
         std::shared_ptr<AVPacket> packet = make_packet();
         all_read_ = !container_.next(*packet);
-        if (!all_read_) run->expected += length_of(*packet);
+        if (!all_read_) {
+            run->expected += length_of(*packet);
+            bytes += packet->size;
+        }
         run->packets.push_back(all_read_ ? nullptr : std::move(packet));
     }
     if (helpers_ && !runs_.empty() && run->choose_lead_in(runs_.back()->packets)) {
@@ -163,7 +171,7 @@ void LibavDecoder::read_run() {
     }
 }
 
-// Continues with the next run. Returns whether another thread has decoded it.
+// Continues with the next run. Returns whether it has been decoded apart.
 bool LibavDecoder::next_run() {
     const size_t most = (helpers_ ? kRuns : 1) + (runs_.empty() ? 0 : 1);
     while (!all_read_ && runs_.size() < most) read_run();
@@ -188,7 +196,7 @@ void LibavDecoder::decode_packet() {
     count_result(packet, own_, 0);
 }
 
-// Counts what another thread has decoded, as if it were decoded now.
+// Counts what has been decoded apart, as if it were decoded now.
 void LibavDecoder::take_run(AudioBlock& block) {
     PacketRun& run = *runs_.front();
     const Decoded& results = run.results;

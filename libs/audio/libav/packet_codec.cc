@@ -86,7 +86,15 @@ CodecSetup::CodecSetup(const AVStream& stream, std::string input)
 
 // Not AAC, whose noise comes from a generator, nor Opus and Vorbis, whose books are long to build,
 // nor libav's decoders of fixed point ("mp2"), which pass on what they have rounded.
-bool CodecSetup::is_divisible() const { return is_allowed(codec_->name, "mp3float,flac,alac"); }
+bool CodecSetup::is_divisible() const {
+    // Where a packet's samples begin must be known from the packets before it.
+    const bool has_lengths =
+        parameters_->frame_size > 0 ||
+        int64_t{time_base_.num} * parameters_->sample_rate <= int64_t{time_base_.den};
+    return has_lengths && is_allowed(codec_->name, "mp3float,flac,alac");
+}
+
+bool CodecSetup::has_reservoir() const { return is_allowed(codec_->name, "mp3float"); }
 
 PacketCodec::PacketCodec(const CodecSetup& setup)
     : context_(avcodec_alloc_context3(setup.codec_)), frame_(av_frame_alloc()) {

@@ -64,6 +64,8 @@ class CodecSetup {
     // Whether the decoder forgets all but the last packets: then another one may begin a few
     // packets before any other.
     bool is_divisible() const;
+    // Whether a packet may begin in the ones before it.
+    bool has_reservoir() const;
 
   private:
     friend class PacketCodec;

@@ -13,7 +13,9 @@ constexpr int64_t kReservoir = 512, kOtherBytes = 38;
 constexpr size_t kOverlapped = 2;  // packets
 
 // How many of the last packets have a whole reservoir before two more; 0 if all are too few.
-size_t settling_packets(std::span<const SharedPacket> packets) {
+// Without a reservoir: three.
+size_t settling_packets(std::span<const SharedPacket> packets, bool has_reservoir) {
+    if (!has_reservoir) return packets.size() > kOverlapped ? kOverlapped + 1 : 0;
     int64_t bytes = 0;
     for (size_t count = kOverlapped + 1; count <= packets.size(); ++count) {
         bytes += std::max<int64_t>(0, packets[packets.size() - count]->size - kOtherBytes);
@@ -31,12 +33,14 @@ std::shared_ptr<AVPacket> make_packet() {
 }
 
 bool PacketRun::choose_lead_in(std::span<const SharedPacket> before) {
-    const size_t compared = settling_packets(before);
-    const size_t settling = settling_packets(before.first(before.size() - compared));
+    const bool has_reservoir = setup_->has_reservoir();
+    const size_t compared = settling_packets(before, has_reservoir);
+    const size_t settling = settling_packets(before.first(before.size() - compared), has_reservoir);
     if (compared == 0 || settling == 0) return false;
     const std::span<const SharedPacket> chosen = before.last(compared + settling);
     lead_in_.assign(chosen.begin(), chosen.end());
     compared_ = compared;
+    state_ = State::open;
     return true;
 }
 
@@ -76,7 +80,7 @@ void PacketRun::decode_all() {
         results.append(one, 0, true);
     }
     sink->begin();
-    const size_t kept = packets.back() ? settling_packets(packets) : 0;
+    const size_t kept = packets.back() ? settling_packets(packets, setup_->has_reservoir()) : 0;
     for (size_t i = 0; i < packets.size(); ++i) {
         decode_packet(packets[i]);
         push();
@@ -86,7 +90,7 @@ void PacketRun::decode_all() {
 
 bool PacketRun::take() {
     State state = State::open;
-    if (state_.compare_exchange_strong(state, State::taken)) return true;
+    if (state_.compare_exchange_strong(state, State::taken) || state == State::joined) return true;
     state_.wait(State::begun);
     return false;
 }

@@ -32,16 +32,17 @@ class PacketRun : public SharedPart {
     int64_t position = 0;
     std::shared_ptr<PartSink> sink;  // of the samples
 
-    // Another thread's.
+    // Any thread's, with a decoder of its own; the first one's call decodes. Nothing happens if the
+    // run has no lead-in, or has been taken.
     bool is_open() const override { return state_ == State::open; }
     void decode() override;
 
-    // Whether another thread decodes it now.
+    // Whether a thread decodes it so now.
     bool is_begun() const { return state_ == State::begun; }
-    // The recording's own thread takes the run, or waits for the thread that has begun it. Returns
-    // whether it has taken it.
+    // The recording's own thread takes the run for the recording's decoder, or waits for the thread
+    // that has begun it. Returns whether it has taken it.
     bool take();
-    // Of a run that another thread has begun: whether its results can be used, since it began where
+    // Of a run that has been decoded apart: whether its results can be used, since it began where
     // `compared`, what its compared packets gave, begins: at sample `at`.
     bool is_usable(const Decoded& compared, int64_t at) const;
     // Of the compared packets and the run's, these without samples except for the last ones, with
@@ -53,12 +54,13 @@ class PacketRun : public SharedPart {
   private:
     void decode_all();
 
-    enum class State { open, taken, begun, decoded, failed };
+    // joined: only the recording's decoder can continue with it.
+    enum class State { joined, open, taken, begun, decoded, failed };
 
     std::shared_ptr<const CodecSetup> setup_;
     std::vector<SharedPacket> lead_in_;
     size_t compared_ = 0;
-    std::atomic<State> state_ = State::open;
+    std::atomic<State> state_ = State::joined;
     std::unique_ptr<PacketCodec> codec_;
 };
 
