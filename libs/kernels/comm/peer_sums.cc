@@ -1,6 +1,5 @@
 #include "kernels/comm/peer_sums.h"
 
-#include <atomic>
 #include <fstream>
 #include <span>
 #include <string>
@@ -40,7 +39,8 @@ PeerSums::PeerSums(Context& ctx, const Communicator& ranks)
     peers_.stop = stop_;
 }
 
-PeerSums::~PeerSums() { std::atomic_ref(*stop_).store(1); }
+// Not std::atomic_ref, which emscripten's library lacks.
+PeerSums::~PeerSums() { __atomic_store_n(stop_, 1, __ATOMIC_SEQ_CST); }
 
 bool PeerSums::belongs_to(const Context& ctx) const {
     return !context_.owner_before(ctx.handles) && !ctx.handles.owner_before(context_);
