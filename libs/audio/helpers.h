@@ -8,11 +8,11 @@ namespace hark {
 
 struct AudioBlock;
 
-// What the sound of a part becomes, while it is decoded.
+// What the samples of a part become, while it is decoded.
 class PartSink {
   public:
     virtual ~PartSink() = default;
-    // Takes the sound of the lead-in and, after begin(), of the part. Throws Error if the
+    // Takes the samples of the pre-roll and, after begin(), of the part. Throws Error if the
     // recording's own thread has to resample it.
     virtual void push(const AudioBlock& block) = 0;
     virtual void begin() = 0;

@@ -34,7 +34,7 @@ void ResampledPart::push(const AudioBlock& block) {
 }
 
 void ResampledPart::begin() {
-    require(!out_.empty() && out_[0].size() >= kSettling, "the lead-in is too short");
+    require(!out_.empty() && out_[0].size() >= kSettling, "the pre-roll is too short");
     has_begun_ = true;
 }
 

@@ -26,7 +26,7 @@ class EagerHelpers : public Helpers {
         return sinks_.back();
     }
     void offer(std::weak_ptr<SharedPart> part) override { part.lock()->decode(); }
-    // The parts whose sound was used.
+    // The parts whose samples were used.
     size_t used() const {
         return static_cast<size_t>(
             std::count_if(sinks_.begin(), sinks_.end(),
@@ -265,8 +265,8 @@ TEST(SharedParts, OfSeveralThreadsAndInputs) {
     EXPECT_TRUE(left.next().has_value());
 }
 
-// Packets of silence are too short for a lead-in: such a run is the recording's own decoder's, also
-// while a thread decodes the run before it.
+// Packets of silence are too short for a pre-roll: such a run is the recording's own decoder's,
+// also while a thread decodes the run before it.
 TEST(SharedParts, OfNoiseAndSilenceInTurn) {
     const test::TemporaryDirectory directory;
     const std::string path = directory.path() / "turns.mp3";

@@ -69,7 +69,7 @@ class LibavDecoder : public Decoder {
     size_t at_ = 0;  // the next packet of the front run
     int unusable_ = 0;
     std::unique_ptr<PacketCodec> codec_;  // after the packet before `at_`
-    Decoded kept_;             // of the packets with which the next run's lead-in is compared
+    Decoded kept_;             // of the packets with which the next run's pre-roll is compared
     Decoded::Frame format_{};  // the newest frame
     int64_t length_ = 0;       // samples per channel since the format has changed
 
@@ -159,7 +159,7 @@ void LibavDecoder::read_run() {
         }
         run->packets.push_back(all_read_ ? nullptr : std::move(packet));
     }
-    if (helpers_ && !runs_.empty() && run->choose_lead_in(runs_.back()->packets)) {
+    if (helpers_ && !runs_.empty() && run->choose_pre_roll(runs_.back()->packets)) {
         run->position = length_;
         for (size_t i = at_ > 0 ? 1 : 0; i < runs_.size(); ++i) run->position += runs_[i]->expected;
         for (const SharedPacket& packet : run->compared()) run->position -= length_of(*packet);
@@ -230,7 +230,7 @@ void LibavDecoder::begin_packet(const AVPacket* packet) {
 void LibavDecoder::count_result(const AVPacket* packet, const Decoded& results, size_t i) {
     ++at_;
     if (!packet) return;
-    // What the next run's lead-in is compared with.
+    // What the next run's pre-roll is compared with.
     if (runs_.size() > 1 && at_ + runs_[1]->compared().size() > runs_.front()->packets.size())
         kept_.append(results, i, true);
     const Decoded::Packet& result = results.packets[i];

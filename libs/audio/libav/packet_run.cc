@@ -32,13 +32,13 @@ std::shared_ptr<AVPacket> make_packet() {
     return {packet, [](AVPacket* p) { av_packet_free(&p); }};
 }
 
-bool PacketRun::choose_lead_in(std::span<const SharedPacket> before) {
+bool PacketRun::choose_pre_roll(std::span<const SharedPacket> before) {
     const bool has_reservoir = setup_->has_reservoir();
     const size_t compared = settling_packets(before, has_reservoir);
     const size_t settling = settling_packets(before.first(before.size() - compared), has_reservoir);
     if (compared == 0 || settling == 0) return false;
     const std::span<const SharedPacket> chosen = before.last(compared + settling);
-    lead_in_.assign(chosen.begin(), chosen.end());
+    pre_roll_.assign(chosen.begin(), chosen.end());
     compared_ = compared;
     state_ = State::open;
     return true;
@@ -72,7 +72,7 @@ void PacketRun::decode_all() {
             sink->push(block);
         }
     };
-    for (const SharedPacket& packet : std::span(lead_in_).first(lead_in_.size() - compared_))
+    for (const SharedPacket& packet : std::span(pre_roll_).first(pre_roll_.size() - compared_))
         decode_packet(packet);
     for (const SharedPacket& packet : compared()) {
         decode_packet(packet);

@@ -24,16 +24,16 @@ class PacketRun : public SharedPart {
 
     // Chooses the packets before this run that another decoder begins with, at the end of
     // `before`. Returns false if these are too few: only the decoder of `before` can continue then.
-    bool choose_lead_in(std::span<const SharedPacket> before);
-    // The last packets of the lead-in, whose results are compared.
-    std::span<const SharedPacket> compared() const { return std::span(lead_in_).last(compared_); }
+    bool choose_pre_roll(std::span<const SharedPacket> before);
+    // The last packets of the pre-roll, whose results are compared.
+    std::span<const SharedPacket> compared() const { return std::span(pre_roll_).last(compared_); }
     int64_t expected = 0;  // samples per channel, by what the packets state
     // Which of the recording's samples is the first of the compared packets: expected.
     int64_t position = 0;
     std::shared_ptr<PartSink> sink;  // of the samples
 
     // Any thread's, with a decoder of its own; the first one's call decodes. Nothing happens if the
-    // run has no lead-in, or has been taken.
+    // run has no pre-roll, or has been taken.
     bool is_open() const override { return state_ == State::open; }
     void decode() override;
 
@@ -46,7 +46,7 @@ class PacketRun : public SharedPart {
     // `compared`, what its compared packets gave, begins: at sample `at`.
     bool is_usable(const Decoded& compared, int64_t at) const;
     // Of the compared packets and the run's, these without samples except for the last ones, with
-    // which the next run's lead-in is compared.
+    // which the next run's pre-roll is compared.
     Decoded results;
     // The decoder after the last packet of a decoded run.
     std::unique_ptr<PacketCodec> take_codec() { return std::move(codec_); }
@@ -58,7 +58,7 @@ class PacketRun : public SharedPart {
     enum class State { joined, open, taken, begun, decoded, failed };
 
     std::shared_ptr<const CodecSetup> setup_;
-    std::vector<SharedPacket> lead_in_;
+    std::vector<SharedPacket> pre_roll_;
     size_t compared_ = 0;
     std::atomic<State> state_ = State::joined;
     std::unique_ptr<PacketCodec> codec_;
