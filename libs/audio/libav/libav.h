@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "audio/decoder.h"
+#include "core/error.h"
 
 namespace hark {
 
@@ -22,6 +23,11 @@ struct LibraryVersion {
     std::string name;           // "libavformat"
     std::string loaded, built;  // "59.27.100"; built is empty if the headers do not say
 };
+
+// "59.27.100" of a version as FFmpeg's libraries give it: a byte for each of the last two numbers.
+inline std::string libav_version_text(unsigned version) {
+    return concat(version >> 16, ".", version >> 8 & 255, ".", version & 255);
+}
 
 struct LibavVersions {
     std::vector<LibraryVersion> versions;     // of libavformat and libavcodec

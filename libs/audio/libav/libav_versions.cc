@@ -4,25 +4,14 @@ extern "C" {
 }
 
 #include "audio/libav/libav.h"
-#include "core/error.h"
 #include "kernels/runtime/plugin.h"
 
-namespace hark {
-namespace {
-
-std::string version_text(unsigned version) {
-    return concat(AV_VERSION_MAJOR(version), ".", AV_VERSION_MINOR(version), ".",
-                  AV_VERSION_MICRO(version));
-}
-
-}  // namespace
-}  // namespace hark
-
 HARK_EXPORT void hark_av_versions(hark::LibavVersions& found) {
-    using hark::version_text;
-    found.versions = {
-        {"libavformat", version_text(::avformat_version()), version_text(LIBAVFORMAT_VERSION_INT)},
-        {"libavcodec", version_text(::avcodec_version()), version_text(LIBAVCODEC_VERSION_INT)}};
+    using hark::libav_version_text;
+    found.versions = {{"libavformat", libav_version_text(::avformat_version()),
+                       libav_version_text(LIBAVFORMAT_VERSION_INT)},
+                      {"libavcodec", libav_version_text(::avcodec_version()),
+                       libav_version_text(LIBAVCODEC_VERSION_INT)}};
     for (const auto& [codec, name] : {std::pair{AV_CODEC_ID_AAC, "aac"},
                                       {AV_CODEC_ID_MP3, "mp3"},
                                       {AV_CODEC_ID_OPUS, "opus"},

@@ -16,11 +16,6 @@ extern "C" {
 namespace hark::doctor {
 namespace {
 
-std::string swresample_text(unsigned version) {
-    return concat(AV_VERSION_MAJOR(version), ".", AV_VERSION_MINOR(version), ".",
-                  AV_VERSION_MICRO(version));
-}
-
 // The numbers of "59.27.100"; what follows the third is left out.
 std::vector<long> numbers_of(const std::string& version) {
     std::vector<long> numbers;
@@ -48,8 +43,8 @@ LibrariesReading read_libraries() {
         reading.no_libav = why.what();
     }
     for (const LibraryVersion& library :
-         {LibraryVersion{"libswresample", swresample_text(::swresample_version()),
-                         swresample_text(LIBSWRESAMPLE_VERSION_INT)},
+         {LibraryVersion{"libswresample", libav_version_text(::swresample_version()),
+                         libav_version_text(LIBSWRESAMPLE_VERSION_INT)},
           {"libsndfile", sndfile.substr(sndfile.find_first_of("0123456789")), ""},
           {"oneDNN", concat(dnnl->major, ".", dnnl->minor, ".", dnnl->patch),
            concat(DNNL_VERSION_MAJOR, ".", DNNL_VERSION_MINOR, ".", DNNL_VERSION_PATCH)},
