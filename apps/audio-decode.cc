@@ -50,7 +50,7 @@ struct Options {
 // A pipe may have to be copied to a file, which nobody can make in the sandbox.
 void enter_sandbox(const Options& options, Console& console) {
     if (options.sandbox.mode == "off") return;
-    if (!std::ranges::all_of(options.files, is_pcm_wav_file)) load_decoders();
+    if (!are_pcm_wav_files(options.files)) load_decoders();
     std::vector<std::string> named;
     for (const std::string& file : options.files) {
         struct stat info {};

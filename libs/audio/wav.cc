@@ -1,5 +1,6 @@
 #include "audio/wav.h"
 
+#include <algorithm>
 #include <bit>
 #include <filesystem>
 #include <optional>
@@ -103,13 +104,6 @@ std::optional<RawFormat> parse_format(std::string_view chunk) {
     return format;
 }
 
-}  // namespace
-
-bool is_pcm_wav(Input& input) {
-    const std::optional<WavHeader> header = read_header(input);
-    return header && parse_format(header->format);
-}
-
 bool is_pcm_wav_file(const std::string& path) {
     std::error_code unknown;
     if (path == "-" || !std::filesystem::is_regular_file(path, unknown)) return false;
@@ -119,6 +113,18 @@ bool is_pcm_wav_file(const std::string& path) {
     } catch (const Error&) {
         return false;
     }
+}
+
+}  // namespace
+
+bool is_pcm_wav(Input& input) {
+    const std::optional<WavHeader> header = read_header(input);
+    return header && parse_format(header->format);
+}
+
+bool are_pcm_wav_files(std::span<const std::string> paths) {
+    constexpr size_t kMost = 64;
+    return paths.size() <= kMost && std::ranges::all_of(paths, is_pcm_wav_file);
 }
 
 std::unique_ptr<Decoder> open_wav(Input& input) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 
 #include "audio/decoder.h"
 
@@ -16,8 +18,9 @@ std::unique_ptr<Decoder> open_wav(Input& input);
 
 // Whether open_wav() opens it. Consumes nothing.
 bool is_pcm_wav(Input& input);
-// The same of a file; false if it is none, or cannot be read.
-bool is_pcm_wav_file(const std::string& path);
+// Whether all are such files. False if one cannot be read, and for more than 64, which are not
+// looked at: opening them would take longer than loading libav.
+bool are_pcm_wav_files(std::span<const std::string> paths);
 
 // The length that the header declares of other codecs, in seconds; 0 if it is unknown. A-law,
 // mu-law and ADPCM by the size of their data, all others by the `fact` chunk.
