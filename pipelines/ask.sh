@@ -133,7 +133,8 @@ ask_server() {
     ! is_chat || path=/v1/chat/completions
     request "$path" -H 'Content-Type: application/json' --data-binary "@$work/body" ||
         die "$server: $problem"
-    [[ " ${generator[*]} " =~ " "(-q|--quiet)" " ]] || jq -j '.choices[0].message.reasoning_content // empty | . + "\n"' "$work/answer" >&2
+    [ -n "${generator_flag[--quiet]:-}" ] ||
+        jq -j '.choices[0].message.reasoning_content // empty | . + "\n"' "$work/answer" >&2
     jq -j '.choices[0] | .text // .message.content // "" |
         if endswith("\n") then . else . + "\n" end' "$work/answer"
 }

@@ -15,7 +15,9 @@ fetch_shard() {
     done < <(jq -r .audio_filepath "$1") | sort -u > "$2.from/list"
     while IFS= read -r path; do
         set_key "$path"
+        set -m # a process group of its own, so that its curl ends with it
         fetch_remote "$path" "$2.from/$key" < /dev/null &
+        set +m
         pids+=("$!")
         [ ${#pids[@]} -lt "$fetches" ] || { wait "${pids[0]}"; pids=("${pids[@]:1}"); }
     done < "$2.from/list"
@@ -69,9 +71,9 @@ fetch_remote() {
         said="$(curl -sS -L --fail --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 120 \
             -w '\n%{http_code}' -o "$part" -- "$1" 2>&1)" || status=$?
         code="${said##*$'\n'}"
-        # Statuses 400 to 499 say that the server does not have it, except for two.
-        # 37: no such file, of file://.
-        [ "$status" -ne 37 ] && { [ "$status" -ne 22 ] || [[ ! "$code" == 4?? || "$code" == 4[02][89] ]]; } ||
+        # Statuses 400 to 499 say that the server does not have it, except for time-outs (408) and too
+        # many requests (429). 37: no such file, of file://.
+        [ "$status" -ne 37 ] && { [ "$status" -ne 22 ] || [[ ! "$code" == 4?? || "$code" == 408 || "$code" == 429 ]]; } ||
             status=never
     else
         said="$(rclone copyto --retries 3 -q -- "$1" "$part" 2>&1)" || status=$?

@@ -4,6 +4,7 @@
 
 generator=()          # options of gpt-generate
 generator_measures=() # those of the run alone, not of the one that checks the others
+declare -A generator_flag=() # of a flag of gpt-generate that was given: its value, or yes
 model_flag=--whisper-model
 # The model reads plain text, as one prompt, whatever the user's defaults are.
 export HARK_SPLIT_CHANNELS="" HARK_GPT_GENERATE_INPUT_FORMAT="" HARK_MAX_LINE_WIDTH="" \
@@ -28,7 +29,8 @@ pass_generator_flag() {
         --whisper-model) transcriber+=(--model "$value") ;;
         --language | -l) transcriber+=(--language "$value") ;;
         --allow-truncated) decode+=("${words[@]}") ;;
-        *) generator+=("${words[@]}") ;;
+        --no-*) generator+=("${words[@]}") generator_flag[--${flag#--no-}]="" ;;
+        *) generator+=("${words[@]}") generator_flag[$flag]="${value:-yes}" ;;
     esac
 }
 
@@ -36,12 +38,12 @@ pass_generator_flag() {
 # is known before.
 check_generator() {
     local show=(--show-prompt)
-    [[ " ${generator[*]} " != *" --show-prompt "* ]] || show=()
+    [ -z "${generator_flag[--show-prompt]:-}" ] || show=()
     gpt-generate "${generator[@]}" "${show[@]}" --prompt x < /dev/null > /dev/null
 }
 
 # is_chat: gpt-generate is asked for a chat.
-is_chat() { [[ " ${generator[*]} " == *" --chat "* ]]; }
+is_chat() { [ -n "${generator_flag[--chat]:-}" ]; }
 
 # frame QUESTION: sets `prompt` to the question with {} for what is said. A model that was trained
 # for chats needs no more than both of them.

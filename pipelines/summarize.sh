@@ -65,8 +65,8 @@ parse() {
         shift
     done
     [ ${#inputs[@]} -gt 0 ] || wrong "expected a folder or a file"
-    [[ " ${generator[*]} " =~ " --max-tokens"[\ =] ]] || generator+=(--max-tokens 600)
-    ! is_chat || [[ " ${generator[*]} " =~ " --reasoning"[\ =] ]] || generator+=(--reasoning hide)
+    [ -n "${generator_flag[--max-tokens]:-}" ] || generator+=(--max-tokens 600)
+    ! is_chat || [ -n "${generator_flag[--reasoning]:-}" ] || generator+=(--reasoning hide)
 }
 
 is_text() { [[ "$1" == *.txt ]]; }

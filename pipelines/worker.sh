@@ -67,7 +67,9 @@ begin_work() {
 end_work() {
     trap '' HUP INT TERM
     local job
-    for job in $(jobs -p); do kill -TERM "$job" 2> /dev/null; done
+    for job in $(jobs -p); do
+        kill -TERM -- "-$job" 2> /dev/null || kill -TERM "$job" 2> /dev/null
+    done
     [ -z "$child" ] || wait "$child" 2> /dev/null
     release
     rm -f "$own"

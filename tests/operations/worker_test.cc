@@ -221,6 +221,21 @@ TEST_F(Worker, LeavesAShardThatCannotBeFetchedNow) {
     expect_contains(shell("hark-shard check shards out").out, "transcribed\t3\t3\t");
 }
 
+TEST_F(Worker, EndsItsDownloadsWithItself) {
+    write_text(path() / "list.jsonl", R"({"audio_filepath":"https://host/1.wav"})"
+                                      "\n"
+                                      R"({"audio_filepath":"https://host/2.wav"})"
+                                      "\n");
+    tool("curl", "echo $$ >> downloads; exec sleep 60\n");
+    plan("list.jsonl", "5");
+    const ProcessResult ended = shell(
+        "worker -o out & : > downloads\n"
+        "while [ \"$(wc -l < downloads)\" -lt 2 ]; do sleep 0.05; done\n"
+        "kill -TERM $(cut -d ' ' -f 3 out/.claims/00001); wait $!; echo $?\n"
+        "for n in {1..100}; do kill -0 $(cat downloads) || exit 0; sleep 0.05; done; echo alive");
+    EXPECT_EQ(ended.out, "143\n") << ended.err;
+}
+
 // Workers are killed at any moment; what they run ends with them.
 TEST_F(Worker, NothingIsLostOrDoneTwiceAfterKills) {
     const std::vector<std::string> samples = {"sea", "key", "road", "hat"};
