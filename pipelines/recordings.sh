@@ -189,8 +189,9 @@ first_file() {
     return 1
 }
 
-# The pipe of transcribe.sh and ask.sh: `inputs` through audio-decode with the options `decode`, and
-# whisper-transcribe with the options `transcriber`, whose --task is `task` if that is detect.
+# The pipe of transcribe, batch, ask and summarize: `inputs` through audio-decode with the options
+# `decode`, and whisper-transcribe with the options `transcriber`, whose --task is `task` if that is
+# detect.
 # `transcriber_measures` are options of the run alone, not of the one that checks the options.
 inputs=() decode=() transcriber=() transcriber_measures=() quiet=() task=""
 

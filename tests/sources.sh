@@ -4,6 +4,7 @@
 #   - A table with measured figures has a source: [1] in the table or in the paragraph directly above it.
 #   - Each [n] is an entry "[n] ..." of the page's section "## Sources", and each entry is cited.
 #   - A link to a file of the tree leads to one. A source file that is named is there.
+#   - A program of the tree that a page runs is there, and so is a file of libs/ that a comment of a source names.
 #   - A line has at most 120 columns, except in tables, code and Sources (URLs and commands are not cut).
 # Arguments are pages to check instead of all: tests/sources.sh docs/performance.md
 set -euo pipefail
@@ -71,5 +72,15 @@ for page in "${pages[@]}"; do
     for name in $names; do
         grep -qE "(^|/)$name\$" <<< "$tree" || { echo "$page: no source file is named $name"; failed=1; }
     done
+    for name in $(grep -oE '(bash|python3?) (bench|docs|pipelines|tests)/[a-z0-9_/-]+\.(sh|py)' "$page" | cut -d ' ' -f 2); do
+        [ -e "$name" ] || { echo "$page: runs $name, which is not there"; failed=1; }
+    done
 done
+
+rooms="$(cd libs && echo */ | sed 's#/ *#|#g; s#|$##')"
+while IFS=: read -r file line comment; do
+    for name in $(grep -oE "\b($rooms)/[a-z0-9_/]+\.(cc|cu|cuh|h|def)\b" <<< "$comment"); do
+        grep -qE "(^|/)$name\$" <<< "$tree" || { echo "$file:$line: no source file is named $name"; failed=1; }
+    done
+done < <(grep -rnoE "(//|#) .*\b($rooms)/[a-z0-9_/]+\.(cc|cu|cuh|h|def)\b.*" apps bench libs tests wasm)
 exit $failed

@@ -21,7 +21,7 @@ struct Context {
     // row's bits do not depend on how many there are. Prompts take longer.
     bool few_row_products = false;
     Arena arena;                    // activations and scratch
-    Arena host_arena;               // results that have come from a GPU (kernels/transfer.h)
+    Arena host_arena;  // results that have come from a GPU (kernels/runtime/transfer.h)
     void* stream = nullptr;         // cudaStream_t on a GPU
     std::shared_ptr<void> handles;  // what the device's library keeps: cuBLASLt handle, workspace
     // Told `stage, shape, ms` after each stage where --verbose asks for it.

@@ -1,8 +1,8 @@
-"""Makes libs/text/english_spellings.inc from the spellings of openai-whisper's English normaliser.
+"""Makes libs/eval/english_spellings.inc from the spellings of openai-whisper's English normaliser.
 
 Run from the repository's root, with openai-whisper installed:
 
-    python libs/text/english_spellings.py
+    python libs/eval/english_spellings.py
 
 A word of the list is its beginning, the letters that differ, and its ending: the table has a row for
 each pair of differing letters, and words of one beginning are together.
@@ -58,7 +58,7 @@ def main():
                 line = ""
             line += (" " if line else "") + word
         out += f' "{line}"}},\n'
-    (ROOT / "libs/text/english_spellings.inc").write_text(out)
+    (ROOT / "libs/eval/english_spellings.inc").write_text(out)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 
 constexpr const char *kInt8 = "int8", *kFp8 = "fp8";  // as --dtype has them
 
-// What kernels/weights.h makes of a tensor: vectors and positions are f32 whatever --dtype says,
+// What nn/weights.h makes of a tensor: vectors and positions are f32 whatever --dtype says,
 // int8 and fp8 have a scale a row, and fp8 leaves convolutions in 16 bits.
 int64_t bytes_at(const std::string& dtype, const ModelTensor& tensor) {
     const int64_t n = tensor.size();

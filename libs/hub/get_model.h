@@ -1,4 +1,4 @@
-// Downloads of models: published ones (core/published_models.h) and any repository's.
+// Downloads of models: published ones (core/models/published_models.h) and any repository's.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Whisper models as files in whisper.cpp's format (layout: whisper/ggml_file.h).
+// Whisper models as files in whisper.cpp's format (layout: whisper/model/ggml_file.h).
 #pragma once
 
 #include <filesystem>

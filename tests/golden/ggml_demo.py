@@ -1,5 +1,5 @@
 # The demonstration model as whisper.cpp's files have it, written by hand: ggml-demo-TYPE.bin, with
-# TYPE f32, f16, q4_0, q4_1, q5_0, q5_1 or q8_0. Layout: libs/whisper/ggml_file.h.
+# TYPE f32, f16, q4_0, q4_1, q5_0, q5_1 or q8_0. Layout: libs/whisper/model/ggml_file.h.
 # Run from the repository's root, with gguf and safetensors installed:
 #     python3 tests/golden/ggml_demo.py DIR TYPE...
 import json

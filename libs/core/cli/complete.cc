@@ -15,7 +15,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
     return parts;
 }
 
-// A line of a tool's table (core/help_forms.h).
+// A line of a tool's table (core/cli/help_forms.h).
 struct Row {
     std::string name, letter, metavar, is_switch, completes, choices, help;
 };

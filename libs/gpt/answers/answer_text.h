@@ -35,7 +35,7 @@ class StopFilter {
 // Why a text ended.
 enum class Finish {
     end_of_text,   // the model's end-of-text token
-    stop,          // a stop string, or Ctrl-C (core/ending_signal.h)
+    stop,          // a stop string, or Ctrl-C (core/cli/ending_signal.h)
     length,        // max_tokens
     context_full,  // the context is full
 };

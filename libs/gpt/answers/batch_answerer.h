@@ -26,7 +26,7 @@ class BatchAnswerer {
     BatchAnswerer(PromptAnswers& answers, AnswerPlanner& planner, Engine& engine,
                   const BatchAnswererOptions& options);
 
-    // Answers all prompts of the source. Ctrl-C (core/ending_signal.h) ends the answers.
+    // Answers all prompts of the source. Ctrl-C (core/cli/ending_signal.h) ends the answers.
     void run(PromptSource& prompts);
     // Answers one prompt.
     void answer(Prompt prompt);

@@ -32,7 +32,7 @@ class BatchReader {
                 int32_t separator, int rank, int ranks);
 
     // This rank's batch of the run's sequences from `first` on, which the ranks take in turn. It is
-    // valid until the second call after this one. Throws Error if a file cannot be read.
+    // valid until the next call. Throws Error if a file cannot be read.
     Batch read(uint64_t first);
 
   private:

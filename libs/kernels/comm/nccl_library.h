@@ -1,4 +1,4 @@
-// libhark-nccl.so: collectives between GPUs (ranks.h).
+// libhark-nccl.so: collectives between GPUs (communicator.h).
 #pragma once
 
 #include <cstddef>
