@@ -18,7 +18,7 @@
 #include "serve/audio/batch_task.h"
 #include "serve/audio/live_job.h"
 #include "serve/metrics.h"
-#include "serve/text/worker.h"
+#include "serve/worker.h"
 
 namespace hark::serve {
 

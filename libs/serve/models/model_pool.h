@@ -17,8 +17,8 @@
 
 #include "serve/models/model_memory.h"
 #include "serve/models/served_model.h"
-#include "serve/text/worker.h"
 #include "serve/web/web_error.h"
+#include "serve/worker.h"
 
 namespace hark::serve {
 

@@ -14,7 +14,7 @@
 #include "serve/text/model_calls.h"
 #include "serve/text/text_job.h"
 #include "serve/text/text_model.h"
-#include "serve/text/worker.h"
+#include "serve/worker.h"
 
 namespace hark::serve {
 

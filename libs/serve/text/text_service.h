@@ -11,7 +11,7 @@
 
 #include "serve/metrics.h"
 #include "serve/text/engine_thread.h"
-#include "serve/text/worker.h"
+#include "serve/worker.h"
 
 namespace hark::serve {
 

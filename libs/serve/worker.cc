@@ -1,4 +1,4 @@
-#include "serve/text/worker.h"
+#include "serve/worker.h"
 
 #include <chrono>
 #include <utility>
