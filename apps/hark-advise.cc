@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "core/files/files.h"
-#include "hub/describe.h"
 #include "kernels/runtime/backend.h"
 #include "operations/advice/advise_options.h"
 
@@ -32,9 +31,8 @@ void run(const advice::AdviseOptions& options, Console& console) {
                           prices.source};
     if (options.compare) report.offers = advice::compare(shape, load, prices);
     if (options.run) report.proof = advice::prove(*ctx, model, report.analysis, options.inputs);
-    std::cout << (options.format == "json"
-                      ? advice::as_json(report).dump(2, ' ', false, models::kReplace) + "\n"
-                      : advice::as_text(report));
+    std::cout << (options.format == "json" ? json_text(advice::as_json(report), 2) + "\n"
+                                           : advice::as_text(report));
 }
 
 constexpr ToolHelp kHelp = {

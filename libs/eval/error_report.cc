@@ -142,9 +142,7 @@ class JsonLinesReport : public ErrorReport {
                              place.edit == Edit::deletion ? Json() : Json(place.hypothesis)});
         return pairs;
     }
-    void write(const Json& json) {
-        write_(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-    }
+    void write(const Json& json) { write_(json_text(json) + "\n"); }
 
     bool differences_;
     Write write_;

@@ -46,9 +46,7 @@ void append_text(std::string& text, const std::string& more) {
 
 // One line's transcript. Throws Error where it is none.
 Transcript parse_line(std::string_view line, const std::string& where) {
-    const nlohmann::json root = parse_json(line, where);
-    require(root.is_object(), where, ": expected a JSON object, found ",
-            root.is_discarded() ? "text that is not JSON" : root.type_name());
+    const nlohmann::json root = parse_json_object(line, where);
     const auto string_at = [&](const char* key) -> std::string {
         const auto found = root.find(key);
         if (found == root.end()) return "";

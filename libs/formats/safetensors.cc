@@ -92,7 +92,7 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
         root[entry.name] = {{"dtype", entry.dtype},
                             {"shape", entry.shape},
                             {"data_offsets", {entry.begin, entry.end}}};
-    std::string text = root.dump(-1, ' ', false, json::error_handler_t::replace);
+    std::string text = json_text(root);
     text.append((8 - text.size() % 8) % 8, ' ');
     uint64_t length = text.size();
     char field[8];

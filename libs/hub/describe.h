@@ -6,9 +6,6 @@
 
 namespace hark::models {
 
-// Invalid UTF-8 in a name is replaced in JSON.
-inline constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-
 // Returns a model's format, shape, number of parameters, their types, the bytes that the weights
 // take at each --dtype, and the vocabulary; of a language model the types by kind of tensor, the
 // bytes of keys and values at a context, and the tokens that end a text; of Whisper the alignment

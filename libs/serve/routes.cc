@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 const std::string kProtocol = "hark";  // of WebSockets
 
 WebResponse json_response(const ordered_json& root, int status = 200) {
-    return {.status = status, .body = dumped(root)};
+    return {.status = status, .body = json_text(root)};
 }
 
 // Sends the error.

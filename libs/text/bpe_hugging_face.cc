@@ -11,13 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-json parse_object(std::string_view text, const std::string& where) {
-    json root = parse_json(text, where);
-    require(root.is_object(), where, ": expected a JSON object, found ",
-            root.is_discarded() ? "text that is not JSON" : root.type_name());
-    return root;
-}
-
 int32_t id_from(const json& value, const std::string& token, const std::string& where) {
     require(value.is_number_unsigned() && value.get<uint64_t>() < INT32_MAX, where, ": token '",
             token, "': expected an id from 0 on, found ",
@@ -35,8 +28,7 @@ void require_absent(const json& object, const char* key, const std::string& wher
     if (!object.contains(key)) return;
     const json& value = object[key];
     require(value.is_null() || value == "" || value == false, where, ": ", key,
-            " is not supported: expected none, found ",
-            value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80));
+            " is not supported: expected none, found ", json_text(value).substr(0, 80));
 }
 
 bool flag_in(const json& object, const char* key, bool otherwise, const std::string& where) {
@@ -106,7 +98,7 @@ void read_companions(const std::filesystem::path& directory, BpeBuilder& builder
     const auto read = [&](const char* name, auto&& take) {
         const std::filesystem::path path = directory / name;
         if (!std::filesystem::exists(path)) return;
-        const json root = parse_object(read_file(path, kMaxTokenizerFile), path.string());
+        const json root = parse_json_object(read_file(path, kMaxTokenizerFile), path.string());
         take(root, path.string());
     };
     read("added_tokens.json", [&](const json& root, const std::string& where) {
@@ -132,7 +124,7 @@ void read_companions(const std::filesystem::path& directory, BpeBuilder& builder
 }  // namespace
 
 Bpe Bpe::parse_tokenizer_json(std::string_view text, const std::string& where) {
-    const json root = parse_object(text, where);
+    const json root = parse_json_object(text, where);
     require(root.contains("model") && root["model"].is_object(), where,
             ": expected an object named model");
     const json& model = root["model"];
@@ -155,7 +147,7 @@ Bpe Bpe::parse_tokenizer_json(std::string_view text, const std::string& where) {
 Bpe Bpe::parse_vocab_and_merges(std::string_view vocab, const std::string& vocab_where,
                                 std::string_view merges, const std::string& merges_where) {
     BpeBuilder builder(vocab_where);
-    add_vocabulary(parse_object(vocab, vocab_where), builder, vocab_where);
+    add_vocabulary(parse_json_object(vocab, vocab_where), builder, vocab_where);
     add_merges_text(merges, builder, merges_where);
     return builder.finish(false, false);
 }
@@ -168,7 +160,7 @@ Bpe Bpe::from_directory(const std::filesystem::path& directory) {
     require(std::filesystem::exists(vocab) && std::filesystem::exists(merges), directory.string(),
             ": expected tokenizer.json, or vocab.json and merges.txt; found neither");
     BpeBuilder builder(vocab.string());
-    add_vocabulary(parse_object(read_file(vocab, kMaxTokenizerFile), vocab.string()), builder,
+    add_vocabulary(parse_json_object(read_file(vocab, kMaxTokenizerFile), vocab.string()), builder,
                    vocab.string());
     add_merges_text(read_file(merges, kMaxTokenizerFile), builder, merges.string());
     read_companions(directory, builder);

@@ -186,7 +186,7 @@ std::string progress_json(const ProgressReport& report, double speed) {
     const double left = seconds_left(report, speed);
     if (left >= 0) json["seconds_left"] = to_milli(left);
     if (!report.note.empty()) json["note"] = report.note;
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return json_text(json);
 }
 
 Progress::Progress(Console& console) : console_(console) {

@@ -48,6 +48,13 @@ Json parsed(std::string_view text, const std::string& where) {
     return root;
 }
 
+template <class Json>
+Json parsed_object(std::string_view text, const std::string& where) {
+    Json root = parsed<Json>(text, where);
+    require(root.is_object(), where, ": expected a JSON object, found ", json_kind(root));
+    return root;
+}
+
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& where) {
@@ -56,6 +63,14 @@ nlohmann::json parse_json(std::string_view text, const std::string& where) {
 
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& where) {
     return parsed<nlohmann::ordered_json>(text, where);
+}
+
+nlohmann::json parse_json_object(std::string_view text, const std::string& where) {
+    return parsed_object<nlohmann::json>(text, where);
+}
+
+nlohmann::ordered_json parse_ordered_json_object(std::string_view text, const std::string& where) {
+    return parsed_object<nlohmann::ordered_json>(text, where);
 }
 
 double number_or_zero(const nlohmann::ordered_json& object, const char* key) {

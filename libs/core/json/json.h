@@ -17,6 +17,23 @@ nlohmann::json parse_json(std::string_view text, const std::string& where);
 // The same; objects keep the order of their keys.
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& where);
 
+// The same, for an object. Throws Error for other values and for text that is not JSON.
+nlohmann::json parse_json_object(std::string_view text, const std::string& where);
+nlohmann::ordered_json parse_ordered_json_object(std::string_view text, const std::string& where);
+
+// What a message says was found: "array", "number", ..., or "text that is not JSON".
+template <class Json>
+const char* json_kind(const Json& value) {
+    return value.is_discarded() ? "text that is not JSON" : value.type_name();
+}
+
+// The value's text, on one line unless `indent` is 0 or more. Bytes that are not UTF-8 become
+// U+FFFD.
+template <class Json>
+std::string json_text(const Json& value, int indent = -1) {
+    return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 // The object's number of that name; 0 if there is none.
 double number_or_zero(const nlohmann::ordered_json& object, const char* key);
 

@@ -18,10 +18,7 @@ std::string microseconds(int64_t ns) {
     return text;
 }
 
-// Bytes that are not UTF-8 become U+FFFD.
-std::string json_text(const std::string& text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string quoted(const std::string& text) { return json_text(nlohmann::json(text)); }
 
 std::string metadata(const char* name, int tid, const std::string& arguments) {
     return concat("{\"name\":\"", name, "\",\"ph\":\"M\",\"pid\":", ::getpid(), ",\"tid\":", tid,
@@ -31,12 +28,12 @@ std::string metadata(const char* name, int tid, const std::string& arguments) {
 }  // namespace
 
 std::string trace_process(const std::string& tool, const std::string& boot) {
-    return metadata("process_name", 0, concat("\"name\":", json_text(tool))) +
-           metadata("clock", 0, concat("\"boot\":", json_text(boot)));
+    return metadata("process_name", 0, concat("\"name\":", quoted(tool))) +
+           metadata("clock", 0, concat("\"boot\":", quoted(boot)));
 }
 
 std::string trace_thread(int tid, const std::string& stage) {
-    return metadata("thread_name", tid, concat("\"name\":", json_text(stage))) +
+    return metadata("thread_name", tid, concat("\"name\":", quoted(stage))) +
            metadata("thread_sort_index", tid, concat("\"sort_index\":", tid));
 }
 
@@ -54,7 +51,7 @@ std::string trace_step(int tid, int64_t at, const std::string& source, const std
     return concat(
         "{\"name\":\"recording\",\"cat\":\"recording\",\"ph\":\"t\",\"bp\":\"e\",\"id\":\"", id,
         "\",\"ts\":", microseconds(at), ",\"pid\":", ::getpid(), ",\"tid\":", tid,
-        ",\"args\":{\"source\":", json_text(source), ",\"channel\":", json_text(channel), "}},\n");
+        ",\"args\":{\"source\":", quoted(source), ",\"channel\":", quoted(channel), "}},\n");
 }
 
 }  // namespace hark

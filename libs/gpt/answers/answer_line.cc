@@ -8,10 +8,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string as_line(const ordered_json& root) {
-    return root.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
-
 ordered_json token_json(int32_t id, double logprob, const Tokenizer& tokenizer) {
     const std::string bytes = tokenizer.has(id) ? tokenizer.bytes_of(id) : std::string();
     ordered_json values = ordered_json::array();
@@ -60,13 +56,13 @@ std::string answer_line(const Prompt& prompt, int64_t sample, const Completion& 
     root["seconds_to_first_token"] = measured(answer.seconds_to_first_token, 1e6);
     root["tokens_per_second"] = measured(answer.tokens_per_second, 100);
     if (options.logprobs) root["logprobs"] = logprobs_json(answer, tokenizer);
-    return as_line(root);
+    return json_text(root) + "\n";
 }
 
 std::string error_line(const Prompt& prompt) {
     ordered_json root = ordered_json::parse(prompt.metadata);
     root["error"] = {{"message", prompt.error}, {"code", prompt.error_code}};
-    return as_line(root);
+    return json_text(root) + "\n";
 }
 
 }  // namespace hark::gpt

@@ -27,7 +27,7 @@ std::string read_response_format(const ordered_json& format, ConstraintRequest& 
     const ordered_json schema = has_schema ? (*found)["schema"] : ordered_json();
     if (!schema.is_object() && !schema.is_boolean())
         return "response_format: expected json_schema, an object with schema";
-    request = {Kind::schema, schema.dump(-1, ' ', false, ordered_json::error_handler_t::replace)};
+    request = {Kind::schema, json_text(schema)};
     return "";
 }
 

@@ -63,14 +63,13 @@ void PromptReader::parse(const std::string& line, Prompt& prompt) const {
         return prompt.fail("invalid_json", why.what());
     }
     if (!root.is_object())
-        return prompt.fail("invalid_json", concat("expected a JSON object, found ",
-                                                  root.is_discarded() ? "text that is not JSON"
-                                                                      : root.type_name()));
+        return prompt.fail("invalid_json",
+                           concat("expected a JSON object, found ", json_kind(root)));
     ordered_json metadata = ordered_json::parse(prompt.metadata);
     const auto has = [&](const char* key) { return root.contains(key) && !root[key].is_null(); };
     for (const char* key : {"id", "source", "start", "end"})
         if (has(key)) metadata[key] = root[key];
-    prompt.metadata = metadata.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+    prompt.metadata = json_text(metadata);
     if (!metadata["id"].is_string() && !metadata["id"].is_number())
         return prompt.fail("invalid_value", concat("id: expected a text or a number, found ",
                                                    metadata["id"].type_name()));

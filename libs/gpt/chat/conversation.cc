@@ -76,8 +76,7 @@ void Conversation::append(const std::string& question, const std::string& answer
     require(now == written_, path_,
             ": another program has changed the file; this answer is not in it");
     for (; in_file_ < messages_.size(); ++in_file_)
-        written_ +=
-            messages_[in_file_].dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+        written_ += json_text(messages_[in_file_]) + "\n";
     AtomicFile file(path_);
     struct stat before = {};  // the file stays as private as it is
     if (::stat(path_.c_str(), &before) == 0) ::fchmod(file.fd(), before.st_mode & 07777);

@@ -27,10 +27,6 @@ ordered_json call_of(const std::string& id, const std::string& name, const std::
         {"id", id}, {"type", "function"}, {"function", {{"name", name}, {"arguments", arguments}}}};
 }
 
-std::string text_of(const ordered_json& object) {
-    return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 // Appends the call, or the calls of a list; false, and nothing is appended, if it is none.
 bool append_calls(const ordered_json& value, ordered_json& calls) {
     const ordered_json list = value.is_array() ? value : ordered_json::array({value});
@@ -42,7 +38,7 @@ bool append_calls(const ordered_json& value, ordered_json& calls) {
         const bool has_id = one.contains("id") && one["id"].is_string();
         const std::string id =
             has_id ? one["id"].get<std::string>() : concat("call_", calls.size() + found.size());
-        found.push_back(call_of(id, one["name"].get<std::string>(), text_of(one[key])));
+        found.push_back(call_of(id, one["name"].get<std::string>(), json_text(one[key])));
     }
     calls.insert(calls.end(), found.begin(), found.end());
     return !found.empty();
@@ -58,7 +54,7 @@ bool append_named_call(std::string_view text, ordered_json& calls) {
     if (id == 0 || !arguments.is_object()) return false;
     calls.push_back(call_of(id == head.size() ? concat("call_", calls.size())
                                               : std::string(head.substr(id + kCallId.size())),
-                            std::string(head.substr(0, id)), text_of(arguments)));
+                            std::string(head.substr(0, id)), json_text(arguments)));
     return true;
 }
 
@@ -86,7 +82,7 @@ ordered_json openai_calls(const std::vector<ToolText>& texts) {
     for (const ToolText& one : texts) {
         const ordered_json object = parsed(one.arguments);
         calls.push_back(call_of(concat("call_", calls.size()), one.name,
-                                object.is_object() ? text_of(object) : one.arguments));
+                                object.is_object() ? json_text(object) : one.arguments));
     }
     return calls.empty() ? ordered_json() : calls;
 }

@@ -70,8 +70,7 @@ void EvalToolOptions::check() const {
 nlohmann::json EvalToolOptions::parse(const std::string& line) const {
     if (input_format == "text") return {{"text", replace_invalid(line)}};
     nlohmann::json root = parse_json(line, "the line");
-    require(root.is_object(), "expected a JSON object, found ",
-            root.is_discarded() ? "text that is not JSON" : root.type_name());
+    require(root.is_object(), "expected a JSON object, found ", json_kind(root));
     return root;
 }
 
@@ -86,7 +85,7 @@ std::string EvalToolOptions::report(const std::vector<Measure>& measures) const 
                 root[measure.name] = measure.value;
             if (measure.standard_error) root[measure.name + "_stderr"] = *measure.standard_error;
         }
-        return root.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+        return json_text(root) + "\n";
     }
     size_t names = 0, values = 0;
     for (const Measure& measure : measures) {

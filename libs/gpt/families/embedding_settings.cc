@@ -14,7 +14,7 @@ json read(const std::filesystem::path& path, json::value_t type) {
     if (!std::filesystem::exists(path)) return nullptr;
     json root = parse_json(read_file(path, size_t{1} << 20), path.string());
     require(root.type() == type, path.string(), ": expected a JSON ", json(type).type_name(),
-            ", found ", root.is_discarded() ? "text that is not JSON" : root.type_name());
+            ", found ", json_kind(root));
     return root;
 }
 

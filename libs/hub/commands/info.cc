@@ -65,7 +65,7 @@ void run_info(const InfoOptions& options, Console& console) {
             continue;
         }
         if (options.format == "json") {
-            std::cout << description.dump(2, ' ', false, kReplace) << "\n";
+            std::cout << json_text(description, 2) << "\n";
             continue;
         }
         std::cout << (first ? "" : "\n") << as_text(description);

@@ -34,7 +34,7 @@ void run_list(const ListOptions& options, Console& console) {
         }
     }
     if (options.format == "text") std::cout << table_of(all);
-    if (options.format == "json") std::cout << all.dump(2, ' ', false, kReplace) << "\n";
+    if (options.format == "json") std::cout << json_text(all, 2) << "\n";
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "hub/describe.h"
 
 namespace hark::doctor {
 namespace {
@@ -34,7 +33,7 @@ void write_all(int fd, std::string_view text) {
     const int nowhere = ::open("/dev/null", O_WRONLY);
     if (nowhere >= 0) ::dup2(nowhere, STDOUT_FILENO), ::dup2(nowhere, STDERR_FILENO);
     const auto write_line = [&](const nlohmann::ordered_json& line) {
-        write_all(fd, line.dump(-1, ' ', false, models::kReplace) + "\n");
+        write_all(fd, json_text(line) + "\n");
     };
     try {
         work([&](const Finding& finding) { write_line(to_json(finding)); });

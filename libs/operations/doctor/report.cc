@@ -6,7 +6,6 @@
 #include "core/cli/cli.h"
 #include "core/cli/help.h"
 #include "core/error.h"
-#include "hub/describe.h"
 
 namespace hark::doctor {
 namespace {
@@ -50,7 +49,7 @@ std::string as_text(const std::vector<Finding>& findings, bool colors) {
 std::string as_json(const std::vector<Finding>& findings) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const Finding& finding : findings) all.push_back(to_json(finding));
-    return all.dump(2, ' ', false, models::kReplace) + "\n";
+    return json_text(all, 2) + "\n";
 }
 
 std::string failed_checks(const std::vector<Finding>& findings) {

@@ -73,7 +73,7 @@ void collect_shard(const fs::path& plan_folder, const PlannedShard& shard, const
             ++failed;
             failed_length += entry.duration.value_or(0);
             line["error"] = error->second;
-            out.write(to_line(line) + "\n");
+            out.write(json_text(line) + "\n");
         } else if (fs::exists(transcript)) {
             ++transcribed;
             length += seconds[number];
@@ -81,7 +81,7 @@ void collect_shard(const fs::path& plan_folder, const PlannedShard& shard, const
                 nlohmann::ordered_json segment = line;
                 segment.update(parse_object(text, transcript.string()));
                 segment["source"] = entry.audio_filepath;
-                out.write(to_line(segment) + "\n");
+                out.write(json_text(segment) + "\n");
             });
         } else {
             ++missing;
@@ -102,7 +102,7 @@ void collect_shard(const fs::path& plan_folder, const PlannedShard& shard, const
         {"shard_sha256", shard.sha256},
         {"result_sha256", models::sha256_of(path)},
         {"job", parse_object(read_file(work / "job.json"), (work / "job.json").string())}};
-    write_file(results / (shard.name + ".done"), to_line(done) + "\n");
+    write_file(results / (shard.name + ".done"), json_text(done) + "\n");
 }
 
 }  // namespace hark::shards

@@ -19,17 +19,14 @@ bool is_remote(std::string_view path) {
 
 nlohmann::ordered_json parse_object(std::string_view line, const std::string& where) {
     require(is_valid_utf8(line), where, ": expected UTF-8");
-    nlohmann::ordered_json fields = parse_ordered_json(line, where);
-    require(fields.is_object(), where, ": expected a JSON object, found ",
-            fields.is_discarded() ? "text that is not JSON" : fields.type_name());
-    return fields;
+    return parse_ordered_json_object(line, where);
 }
 
 std::string text_at(const nlohmann::ordered_json& fields, const char* key,
                     const std::string& where) {
     const auto found = fields.find(key);
     if (found == fields.end() || found->is_null()) return "";
-    if (found->is_number()) return to_line(*found);
+    if (found->is_number()) return json_text(*found);
     require(found->is_string(), where, ": ", key, ": expected a string, found ",
             found->type_name());
     return found->get<std::string>();
@@ -51,10 +48,6 @@ int64_t count_at(const nlohmann::ordered_json& fields, const char* key, const st
     require(found != fields.end() && found->is_number_integer() && found->get<int64_t>() >= 0,
             where, ": expected a number named ", key);
     return found->get<int64_t>();
-}
-
-std::string to_line(const nlohmann::ordered_json& fields) {
-    return fields.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 ManifestEntry entry_of(nlohmann::ordered_json fields, const fs::path& folder,
@@ -87,7 +80,7 @@ ManifestEntry entry_of(nlohmann::ordered_json fields, const fs::path& folder,
     nlohmann::ordered_json all = {{"audio_filepath", entry.audio_filepath}, {"id", entry.id}};
     for (const auto& [key, value] : fields.items())
         if (!all.contains(key)) all[key] = value;
-    entry.line = to_line(all);
+    entry.line = json_text(all);
     return entry;
 }
 

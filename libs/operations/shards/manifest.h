@@ -60,7 +60,4 @@ std::optional<double> seconds_at(const nlohmann::ordered_json& fields, const cha
 // fields[key], a whole number of at least 0. Throws Error.
 int64_t count_at(const nlohmann::ordered_json& fields, const char* key, const std::string& where);
 
-// The object as one line of JSON, without a line end.
-std::string to_line(const nlohmann::ordered_json& fields);
-
 }  // namespace hark::shards

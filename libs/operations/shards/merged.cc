@@ -131,7 +131,7 @@ class LhotseSupervisions : public MergedForm {
                         {plain(word.value("word", "")),
                          rounded(offset + number_or_zero(word, "start")), length_of(word),
                          number_or_zero(word, "probability")});
-            write_(to_line(line) + "\n");
+            write_(json_text(line) + "\n");
         }
     }
 

@@ -50,7 +50,7 @@ ShardDone read_done(const fs::path& path) {
     done.result_sha256 = text_at(fields, "result_sha256", where);
     const auto job = fields.find("job");
     require(job != fields.end() && job->is_object(), where, ": expected an object named job");
-    done.job = to_line(*job);
+    done.job = json_text(*job);
     return done;
 }
 

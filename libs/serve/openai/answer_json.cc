@@ -89,7 +89,7 @@ std::string answer_text(const AnswerHead& head, const ordered_json& choices,
                         const TokenUsage& usage) {
     ordered_json root = root_of(head, false, choices);
     root["usage"] = usage_json(usage);
-    return dumped(root);
+    return json_text(root);
 }
 
 std::string event_text(const AnswerHead& head, const ordered_json& choices,

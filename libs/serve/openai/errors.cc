@@ -37,7 +37,7 @@ ordered_json error_json(const WebError& why) {
 }
 
 WebResponse error_response(const WebError& why) {
-    WebResponse response{.status = why.status, .body = dumped(error_json(why))};
+    WebResponse response{.status = why.status, .body = json_text(error_json(why))};
     if (why.status == 429 || why.status == 503) response.headers.emplace_back("Retry-After", "1");
     if (why.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
     if (!why.allow.empty()) response.headers.emplace_back("Allow", why.allow);

@@ -9,11 +9,7 @@ WebResponse event_stream() {
 }
 
 std::string event_of(const nlohmann::ordered_json& root) {
-    return "data: " + dumped(root) + "\n\n";
-}
-
-std::string dumped(const nlohmann::ordered_json& root) {
-    return root.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return "data: " + json_text(root) + "\n\n";
 }
 
 }  // namespace hark::serve

@@ -12,7 +12,5 @@ inline constexpr const char* kLastEvent = "data: [DONE]\n\n";
 WebResponse event_stream();
 // "data: {...}\n\n"
 std::string event_of(const nlohmann::ordered_json& root);
-// The object as text that is always UTF-8.
-std::string dumped(const nlohmann::ordered_json& root);
 
 }  // namespace hark::serve

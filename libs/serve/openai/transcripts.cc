@@ -151,10 +151,11 @@ AudioQuery read_audio_query(const Form& form, const std::string& task) {
 }
 
 WebResponse transcript_response(const AudioQuery& query, const Transcript& transcript) {
-    if (query.format == "verbose_json") return {.body = dumped(verbose_json(query, transcript))};
+    if (query.format == "verbose_json") return {.body = json_text(verbose_json(query, transcript))};
     if (query.format == "json") {
         const ordered_json usage = {{"type", "duration"}, {"seconds", transcript.seconds}};
-        return {.body = dumped({{"text", whisper::strip(transcript.text)}, {"usage", usage}})};
+        return {.body = json_text(nlohmann::ordered_json{{"text", whisper::strip(transcript.text)},
+                                                         {"usage", usage}})};
     }
     const char* const type =
         query.format == "vtt" ? "text/vtt; charset=utf-8" : "text/plain; charset=utf-8";

@@ -108,9 +108,7 @@ SchemaCompiler::Expr SchemaCompiler::listed_values(const Conjunction& all,
                                                    const JoinedSchema& joined) {
     std::vector<Expr> choices;
     for (const Json& value : *joined.values)
-        if (fits(reader_, all, value))
-            choices.push_back(
-                grammar_.text(value.dump(-1, ' ', false, Json::error_handler_t::replace)));
+        if (fits(reader_, all, value)) choices.push_back(grammar_.text(json_text(value)));
     return grammar_.choice(std::move(choices));
 }
 

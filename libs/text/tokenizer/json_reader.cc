@@ -57,8 +57,7 @@ const json& JsonReader::list(const json& object, const char* key) const {
 void JsonReader::require_absent(const json& object, const char* key) const {
     const json& value = value_of(object, key);
     require(value.is_null() || value == "" || value == false || value == 0, where_, ": ", key,
-            " is not supported: expected none, found ",
-            value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80));
+            " is not supported: expected none, found ", json_text(value).substr(0, 80));
 }
 
 std::string JsonReader::kind(const json& object, const std::string& part) const {

@@ -36,13 +36,6 @@ void check_largest_id(int64_t largest, size_t tokens, const std::string& where) 
             " is out of range for ", tokens, " tokens");
 }
 
-nlohmann::json parse_json_object(std::string_view text, const std::string& where) {
-    json root = parse_json(text, where);
-    require(root.is_object(), where, ": expected a JSON object, found ",
-            root.is_discarded() ? "text that is not JSON" : root.type_name());
-    return root;
-}
-
 void place_tokens(const TokenIds& vocab, const std::string& where, TokenizerParts& parts) {
     int64_t largest = -1;
     for (const auto& [token, id] : vocab) largest = std::max<int64_t>(largest, id);

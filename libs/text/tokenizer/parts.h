@@ -30,9 +30,6 @@ struct TokenizerParts {
 // Ids index tables, so that a large one among few tokens is refused. Throws Error naming `where`.
 void check_largest_id(int64_t largest, size_t tokens, const std::string& where);
 
-// The JSON object that a text is. Throws Error beginning with `where`.
-nlohmann::json parse_json_object(std::string_view text, const std::string& where);
-
 // Fills parts.spellings and what parts.decoding says of each id, from a vocabulary and parts.added.
 // Throws Error where ids do not fit.
 void place_tokens(const TokenIds& vocab, const std::string& where, TokenizerParts& parts);

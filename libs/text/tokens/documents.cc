@@ -18,9 +18,7 @@ namespace {
 
 // Throws Error where the line has no such text.
 std::string text_of_line(std::string_view line, const std::string& key, const std::string& where) {
-    const nlohmann::json root = parse_json(line, where);
-    require(root.is_object(), where, ": expected a JSON object, found ",
-            root.is_discarded() ? "text that is not JSON" : root.type_name());
+    const nlohmann::json root = parse_json_object(line, where);
     const auto found = root.find(key);
     require(found != root.end() && found->is_string(), where, ": expected a string named ", key,
             ", found ", found == root.end() ? "none" : found->type_name());

@@ -40,7 +40,7 @@ int64_t whole_number(const json& root, const char* key, int64_t max, const std::
     const json& value = root[key];
     require(value.is_number_integer() && value.get<int64_t>() > 0 && value.get<int64_t>() <= max,
             file, ": '", key, "': expected a whole number from 1 to ", max, ", found ",
-            value.dump(-1, ' ', false, json::error_handler_t::replace));
+            json_text(value));
     return value.get<int64_t>();
 }
 
@@ -57,8 +57,7 @@ void check_type(const json& root, const std::string& file) {
         for (const json& name : classes)
             if (name.is_string() && name.get<std::string>().starts_with("Whisper")) return;
     const bool is_whisper = type.is_string() && type.get<std::string>() == "whisper";
-    require(is_whisper, file, ": expected model_type \"whisper\", found ",
-            type.dump(-1, ' ', false, json::error_handler_t::replace));
+    require(is_whisper, file, ": expected model_type \"whisper\", found ", json_text(type));
 }
 
 }  // namespace

@@ -59,8 +59,6 @@ Json TranscriptJson::end(const std::string& text, const std::string& error) cons
     return json;
 }
 
-std::string dump(const Json& json, int indent) {
-    return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string dump(const Json& json, int indent) { return json_text(json, indent) + "\n"; }
 
 }  // namespace hark::whisper

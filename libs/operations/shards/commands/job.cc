@@ -27,8 +27,8 @@ struct JobOptions {
 void run_job(const JobOptions& options, Console&) {
     require_usage(!options.words.empty(), "expected the folder of the shards");
     ByteWriter out(STDOUT_FILENO, "stdout");
-    out.write(to_line(describe_job(options.words[0], options.model,
-                                   {options.words.begin() + 1, options.words.end()})) +
+    out.write(json_text(describe_job(options.words[0], options.model,
+                                     {options.words.begin() + 1, options.words.end()})) +
               "\n");
     out.flush();
 }
