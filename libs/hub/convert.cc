@@ -1,7 +1,6 @@
 #include "hub/convert.h"
 
-#include <algorithm>
-
+#include "core/ascii.h"
 #include "core/error.h"
 #include "core/files/files.h"
 #include "core/ranges.h"
@@ -19,8 +18,7 @@ namespace fs = std::filesystem;
 // By the ending of the output's name; every other name is a folder, "tiny.en" too.
 std::string format_of(const ConvertOptions& options, const fs::path& to) {
     if (!options.format.empty()) return options.format;
-    std::string ending = to.extension().string();
-    for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const std::string ending = ascii_lower(to.extension().string());
     for (const char* other : {".onnx", ".pt", ".safetensors"})
         require_usage(ending != other, to.string(), ": files that end in ", other,
                       " are not written; --to gguf and --to ggml write a file, --to safetensors a "

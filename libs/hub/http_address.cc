@@ -6,6 +6,7 @@
 #include <cctype>
 #include <memory>
 
+#include "core/ascii.h"
 #include "core/machine/loopback.h"
 
 namespace hark::models {
@@ -13,19 +14,13 @@ namespace {
 
 constexpr size_t kMaxToken = 1000;
 
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
 // A part of a URL; empty if it has none.
 std::string part_of(CURLU* url, CURLUPart part) {
     char* text = nullptr;
     if (curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return "";
     std::string copy = text;
     curl_free(text);
-    return lower(copy);
+    return ascii_lower(copy);
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 #include "hub/http_headers.h"
 
-#include <algorithm>
-#include <cctype>
 #include <charconv>
 
+#include "core/ascii.h"
 #include "core/error.h"
 #include "hub/hashes.h"
 
@@ -31,12 +30,10 @@ void HttpHeaders::add(std::string_view line) {
     if (line.starts_with("HTTP/")) values_.clear();
     const size_t colon = line.find(':');
     if (colon == line.npos) return;
-    std::string name(line.substr(0, colon));
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     const size_t begin = line.find_first_not_of(" \t\r\n", colon + 1);
     const size_t end = line.find_last_not_of(" \t\r\n");
-    values_[name] = begin == line.npos ? "" : line.substr(begin, end - begin + 1);
+    values_[ascii_lower(line.substr(0, colon))] =
+        begin == line.npos ? "" : line.substr(begin, end - begin + 1);
 }
 
 std::string HttpHeaders::get(const std::string& name) const {

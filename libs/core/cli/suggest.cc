@@ -1,16 +1,16 @@
 #include "core/cli/suggest.h"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
+
+#include "core/ascii.h"
 
 namespace hark {
 namespace {
 
 std::string normalized(std::string_view text) {
     std::string result;
-    for (const char c : text)
-        result += c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (const char c : text) result += c == '_' ? '-' : ascii_lower(c);
     return result;
 }
 

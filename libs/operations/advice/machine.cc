@@ -1,9 +1,9 @@
 #include "operations/advice/machine.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 
+#include "core/ascii.h"
 #include "kernels/runtime/backend.h"
 #include "operations/speed/cpu_speed.h"
 #include "operations/speed/gpu_speed.h"
@@ -47,12 +47,9 @@ double Machine::tflops(Arithmetic arithmetic) const {
 }
 
 const KnownGpu* find_named_gpu(std::string_view name) {
-    const auto same = [](char a, char b) {
-        return std::tolower(static_cast<unsigned char>(a)) == b;
-    };
     for (const KnownGpu& gpu : known_gpus()) {
         const std::string_view known = gpu.name;
-        if (std::equal(name.begin(), name.end(), known.begin(), known.end(), same)) return &gpu;
+        if (equal_ignoring_case(name, known)) return &gpu;
     }
     return nullptr;
 }

@@ -4,6 +4,9 @@
 #include <cctype>
 #include <string>
 
+#include "core/ascii.h"
+#include "core/ranges.h"
+
 namespace hark::redact {
 namespace {
 
@@ -55,11 +58,6 @@ constexpr std::string_view kNoNames[] = {
     "were",    "with",     "work",     "worked",  "working",  "works",    "write",     "yesterday",
     "you",     "your"};
 
-template <class List>
-bool has_word(const List& list, std::string_view word) {
-    return std::find(std::begin(list), std::end(list), word) != std::end(list);
-}
-
 bool is_in_name(char c) {
     return static_cast<unsigned char>(c) >= 0x80 || std::isalnum(static_cast<unsigned char>(c)) ||
            std::string_view("._%+-'").find(c) != std::string_view::npos;
@@ -81,15 +79,11 @@ class NameBefore {
         const std::string only = last;
         size_t parts = 1;
         for (; parts < kMostParts && take_one(last); ++parts) continue;
-        if (strict && parts == 1 && has_word(kNoNames, lower(only))) return end_;
+        if (strict && parts == 1 && contains(kNoNames, ascii_lower(only))) return end_;
         return begin_;
     }
 
   private:
-    static std::string lower(std::string word) {
-        for (char& c : word) c = is_capital(c) ? static_cast<char>(c + 32) : c;
-        return word;
-    }
     // The word that ends at `end`, without marks at its beginning.
     std::string word_before(size_t end) const {
         size_t begin = end;
@@ -102,7 +96,7 @@ class NameBefore {
         return word.size() == 1 && std::isalnum(static_cast<unsigned char>(word[0]));
     }
     static bool is_number_word(const std::string& word) {
-        return has_word(kNumbers, lower(word)) ||
+        return contains(kNumbers, ascii_lower(word)) ||
                word.find_first_not_of("0123456789") == std::string::npos;
     }
 
@@ -116,7 +110,7 @@ class NameBefore {
         if (comma) --end;
         std::string word = word_before(end);
         if (word.empty()) return false;
-        if (!comma && has_word(kJoiners, lower(word))) {
+        if (!comma && contains(kJoiners, ascii_lower(word))) {
             end -= word.size();
             if (end == 0 || text_[end - 1] != ' ') return false;
             word = word_before(--end);
@@ -133,7 +127,7 @@ class NameBefore {
     static bool continues(const std::string& word, const std::string& last, bool comma) {
         if (is_single(word) && is_single(last)) return true;
         if (comma) return false;
-        const bool name = !has_word(kNoNames, lower(word));
+        const bool name = !contains(kNoNames, ascii_lower(word));
         if (is_number_word(last)) return name;
         return name && (is_single(word) || is_number_word(word) ||
                         (is_capital(word[0]) && is_capital(last[0]) && word.back() != '.'));

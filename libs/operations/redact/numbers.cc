@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/ascii.h"
 #include "operations/redact/checksums.h"
 
 namespace hark::redact {
@@ -137,8 +138,7 @@ class Run {
         constexpr std::string_view kCounted[] = {"euro",  "dollar", "pound",  "franc", "dólar",
                                                  "libra", "yen",    "people", "€",     "$",
                                                  "eur",   "usd",    "gbp",    "chf",   "percent"};
-        std::string next = text_.substr(groups_.back().end, 12);
-        for (char& c : next) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+        std::string next = ascii_lower(text_.substr(groups_.back().end, 12));
         next.erase(0, next.find_first_not_of(' '));
         return std::any_of(std::begin(kCounted), std::end(kCounted),
                            [&](std::string_view word) { return next.starts_with(word); });

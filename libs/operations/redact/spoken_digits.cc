@@ -4,6 +4,8 @@
 #include <iterator>
 #include <map>
 
+#include "core/ascii.h"
+#include "core/ranges.h"
 #include "text/utf8.h"
 
 namespace hark::redact {
@@ -31,11 +33,6 @@ constexpr std::string_view kFillers[] = {"uh", "um", "er", "erm", "uhm", "hmm", 
 const std::map<std::string_view, std::string_view> kMarks = {
     {"dash", "-"}, {"hyphen", "-"}, {"minus", "-"}, {"slash", "/"}, {"dot", "."}, {"point", "."}};
 
-template <class List>
-bool is_in(const List& list, std::string_view word) {
-    return std::find(std::begin(list), std::end(list), word) != std::end(list);
-}
-
 bool is_letter_or_digit(unsigned char c) {
     return c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -48,8 +45,7 @@ std::vector<Word> words_in(std::string_view text) {
         std::string lower;
         for (; end < text.size() && is_letter_or_digit(static_cast<unsigned char>(text[end]));
              ++end)
-            lower += text[end] >= 'A' && text[end] <= 'Z' ? static_cast<char>(text[end] + 32)
-                                                          : text[end];
+            lower += ascii_lower(text[end]);
         if (end > at) words.push_back({at, end, std::move(lower)});
         at = std::max(end, at + 1);
     }
@@ -105,8 +101,8 @@ class Joiner {
     // Whether a number comes before and after, with fillers between.
     bool between_numbers(size_t at) const {
         size_t before = at, after = at + 1;
-        while (before > 0 && is_in(kFillers, word(before - 1))) --before;
-        while (after < words_.size() && is_in(kFillers, word(after))) ++after;
+        while (before > 0 && contains(kFillers, word(before - 1))) --before;
+        while (after < words_.size() && contains(kFillers, word(after))) ++after;
         return before > 0 && is_number_or_oh(before - 1) && is_number_or_oh(after);
     }
     bool is_oh(size_t at) const {
@@ -118,7 +114,7 @@ class Joiner {
     size_t mark_at(size_t at, std::string& figures) const {
         const auto mark = kMarks.find(word(at));
         if (mark != kMarks.end()) figures = mark->second;
-        return mark != kMarks.end() || is_in(kFillers, word(at)) ? 1 : 0;
+        return mark != kMarks.end() || contains(kFillers, word(at)) ? 1 : 0;
     }
 
     // Takes the words of one number; returns how many.
@@ -139,7 +135,7 @@ class Joiner {
         if (const auto tens = kTens.find(first); tens != kTens.end()) {
             figures = {tens->second, '0'};
             if (!is_next(at)) return 1;
-            if (is_in(kOrdinals, word(at + 1))) return 0;
+            if (contains(kOrdinals, word(at + 1))) return 0;
             const auto unit = kUnits.find(word(at + 1));
             if (unit == kUnits.end() || unit->second == "0") return 1;
             figures[1] = unit->second[0];

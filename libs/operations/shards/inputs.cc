@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/ascii.h"
 #include "core/error.h"
 #include "core/files/files.h"
 #include "core/ranges.h"
@@ -69,10 +70,7 @@ ManifestEntry kaldi_entry(nlohmann::ordered_json fields, const std::string& utte
 }  // namespace
 
 bool is_recording(const fs::path& path) {
-    std::string ending = path.extension().string();
-    std::transform(ending.begin(), ending.end(), ending.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
-    return contains(kEndings, ending);
+    return contains(kEndings, ascii_lower(path.extension().string()));
 }
 
 const std::vector<std::string>& input_formats() {

@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 
+#include "core/ascii.h"
 #include "core/files/files.h"
 #include "serve/web/web_error.h"
 
@@ -18,13 +18,6 @@ constexpr size_t kMostHeadBytes = size_t{16} << 10, kMostValueBytes = size_t{256
 constexpr size_t kMostFields = 128, kMostBoundary = 70;
 
 [[noreturn]] void refuse_form(const char* what) { throw WebError(400, concat("form: ", what)); }
-
-std::string lower(std::string_view text) {
-    std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return out;
-}
 
 std::string_view stripped(std::string_view text) {
     const size_t begin = text.find_first_not_of(" \t");
@@ -38,7 +31,7 @@ std::optional<std::string> parameter(std::string_view header, std::string_view w
     while (at < header.size()) {
         const size_t equals = header.find('=', ++at);
         if (equals == header.npos) return std::nullopt;
-        const std::string name = lower(stripped(header.substr(at, equals - at)));
+        const std::string name = ascii_lower(stripped(header.substr(at, equals - at)));
         std::string value;
         at = equals + 1;
         if (at < header.size() && header[at] == '"') {
@@ -77,7 +70,7 @@ void SpooledFile::write(std::string_view bytes) {
 }
 
 std::string form_boundary(std::string_view content_type) {
-    const std::string type = lower(stripped(content_type.substr(0, content_type.find(';'))));
+    const std::string type = ascii_lower(stripped(content_type.substr(0, content_type.find(';'))));
     if (type != "multipart/form-data")
         throw WebError(415, "Content-Type: expected multipart/form-data");
     const std::string boundary = parameter(content_type, "boundary").value_or("");
@@ -154,7 +147,8 @@ bool MultipartReader::read_head() {
         const std::string_view line = std::string_view(held_).substr(at + 2, next - at - 2);
         at = next;
         const size_t colon = line.find(':');
-        if (colon == line.npos || lower(stripped(line.substr(0, colon))) != "content-disposition")
+        if (colon == line.npos ||
+            ascii_lower(stripped(line.substr(0, colon))) != "content-disposition")
             continue;
         name = parameter(line.substr(colon), "name");
         is_file_ =

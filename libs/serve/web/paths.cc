@@ -1,8 +1,9 @@
 #include "serve/web/paths.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
+
+#include "core/ascii.h"
 
 namespace hark::serve {
 
@@ -42,9 +43,7 @@ std::vector<std::pair<std::string, std::string>> query_of(std::string_view targe
 bool is_own_origin(std::string_view origin, std::string_view host) {
     const size_t scheme = origin.find("://");
     if (scheme == origin.npos || host.empty()) return false;
-    return std::ranges::equal(
-        origin.substr(scheme + 3), host,
-        [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+    return equal_ignoring_case(origin.substr(scheme + 3), host);
 }
 
 bool is_local_host(std::string_view host) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/ascii.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 
@@ -37,9 +38,7 @@ std::string upper_of(char32_t code_point, bool is_title) {
 
 std::string lower_of(std::string_view letter) {
     if (letter.size() > 1) return lower_case(letter);
-    const char low =
-        letter[0] >= 'A' && letter[0] <= 'Z' ? static_cast<char>(letter[0] + 32) : letter[0];
-    return {low};
+    return ascii_lower(letter);
 }
 
 enum class Case { none, lower, upper, title };

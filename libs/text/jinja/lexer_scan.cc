@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "core/ascii.h"
 #include "core/error.h"
 #include "text/jinja/text.h"
 #include "text/unicode.h"
@@ -18,10 +19,6 @@ bool is_digit(std::string_view text, size_t at) {
 
 char at_or_zero(std::string_view text, size_t at) { return at < text.size() ? text[at] : '\0'; }
 
-char lower(char letter) {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
-}
-
 // (\d+_)*\d+ from `at`; `at` if there are no digits.
 size_t digits_end(std::string_view text, size_t at) {
     size_t end = at;
@@ -32,7 +29,7 @@ size_t digits_end(std::string_view text, size_t at) {
 }
 
 size_t exponent_end(std::string_view text, size_t at) {
-    if (lower(at_or_zero(text, at)) != 'e') return at;
+    if (ascii_lower(at_or_zero(text, at)) != 'e') return at;
     size_t digits = at + 1;
     if (at_or_zero(text, digits) == '+' || at_or_zero(text, digits) == '-') ++digits;
     const size_t end = digits_end(text, digits);
@@ -62,7 +59,7 @@ size_t scan_real(std::string_view text, size_t at, Token& token) {
 }
 
 bool is_digit_of(char letter, int base) {
-    const char low = lower(letter);
+    const char low = ascii_lower(letter);
     const int value = low >= '0' && low <= '9'   ? low - '0'
                       : low >= 'a' && low <= 'f' ? low - 'a' + 10
                                                  : 99;
@@ -80,7 +77,7 @@ size_t based_end(std::string_view text, size_t at, int base) {
 
 size_t scan_integer(std::string_view text, size_t at, Token& token) {
     if (!is_digit(text, at)) return at;
-    const char kind = lower(at_or_zero(text, at + 1));
+    const char kind = ascii_lower(at_or_zero(text, at + 1));
     int base = text[at] != '0' ? 10 : kind == 'x' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 1;
     size_t end = at + 1;
     if (base == 10) end = based_end(text, at + 1, 10);

@@ -1,10 +1,10 @@
 #include "text/jinja/text_tools.h"
 
-#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
 
+#include "core/ascii.h"
 #include "core/error.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
@@ -124,9 +124,7 @@ std::optional<int64_t> parse_integer(std::string_view text, int64_t base) {
 std::optional<double> parse_real(std::string_view text) {
     const auto plain = plain_number(text);
     if (!plain) return std::nullopt;
-    std::string low = *plain;
-    std::transform(low.begin(), low.end(), low.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    const std::string low = ascii_lower(*plain);
     const size_t sign = low[0] == '-' || low[0] == '+' ? 1 : 0;
     const std::string rest = low.substr(sign);
     const bool is_word = rest == "inf" || rest == "infinity" || rest == "nan";

@@ -1,7 +1,8 @@
 #include "whisper/model/languages.h"
 
-#include <algorithm>
 #include <string_view>
+
+#include "core/ascii.h"
 
 namespace hark::whisper {
 namespace {
@@ -72,9 +73,7 @@ std::vector<std::string> language_codes() {
 }
 
 std::string language_code(const std::string& name) {
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    const std::string lower = ascii_lower(name);
     for (const Language& language : kLanguages)
         if (lower == language.code || lower == language.name) return std::string(language.code);
     for (const Language& language : kAliases)

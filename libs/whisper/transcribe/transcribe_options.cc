@@ -1,10 +1,9 @@
 #include "whisper/transcribe/transcribe_options.h"
 
-#include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <sstream>
 
+#include "core/ascii.h"
 #include "core/error.h"
 #include "kernels/ops.h"
 #include "text/regex.h"
@@ -49,12 +48,8 @@ std::vector<int32_t> parse_suppressed(const std::string& list, const Tokenizer* 
 std::vector<std::string> offered_languages() {
     std::vector<std::string> offered = {"auto"};
     for (const std::string& code : language_codes())
-        for (std::string name : language_names(code)) {
-            if (name.find(' ') != std::string::npos) continue;
-            std::transform(name.begin(), name.end(), name.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-            offered.push_back(name);
-        }
+        for (const std::string& name : language_names(code))
+            if (name.find(' ') == std::string::npos) offered.push_back(ascii_lower(name));
     return offered;
 }
 
