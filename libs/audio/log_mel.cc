@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "audio/mel_scale.h"
 #include "core/error.h"
 #include "formats/recordings.h"
 #include "kernels/runtime/cuda_library.h"
@@ -23,15 +24,6 @@ namespace {
 using mel_frame::kBins;
 using mel_frame::kHop;
 using mel_frame::kWindow;
-
-// Slaney's mel scale: linear below 1000 Hz, which is mel 15, logarithmic above.
-// Source: Slaney, Auditory Toolbox, 1998; librosa.mel_to_hz.
-double mel_to_hz(double mel) {
-    return mel < 15 ? 200.0 / 3 * mel : 1000 * std::exp(std::log(6.4) / 27 * (mel - 15));
-}
-double hz_to_mel(double hz) {
-    return hz < 1000 ? hz * 3 / 200 : 15 + 27 / std::log(6.4) * std::log(hz / 1000);
-}
 
 // Source: librosa.filters.mel(htk=False, norm="slaney").
 void make_filters(int n_mels, mel_frame::Tables& tables) {

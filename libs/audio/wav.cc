@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "audio/byte_order.h"
 #include "audio/raw.h"
 #include "core/error.h"
 
@@ -19,13 +20,6 @@ constexpr bool is_placeholder(uint64_t size) {
            (size >= 0xfffff000 && size <= 0xffffffff);
 }
 constexpr uint64_t kLargestTrusted = uint64_t{1} << 48;
-
-uint64_t integer(std::string_view bytes, size_t at, size_t count) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < count; ++i)
-        value |= uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
-    return value;
-}
 
 std::optional<PcmFormat> pcm_format(uint64_t tag, size_t bytes) {
     if (tag == 3 && bytes == 4) return PcmFormat::f32;
@@ -56,7 +50,7 @@ std::optional<WavHeader> read_header(Input& input) {
         head = input.peek(at + 8);
         if (head.size() < at + 8) return std::nullopt;
         const std::string id(head.substr(at, 4));
-        uint64_t size = integer(head, at + 4, 4);
+        uint64_t size = little_endian(head, at + 4, 4);
         at += 8;
         if (id == "data") {
             const int64_t end = static_cast<int64_t>(at + size);
@@ -74,8 +68,8 @@ std::optional<WavHeader> read_header(Input& input) {
             head = input.peek(at + size);
             if (head.size() < at + size) return std::nullopt;
             if (id == "fmt ") header.format = head.substr(at, size);
-            if (id == "ds64" && size >= 16) long_size = integer(head, at + 8, 8);
-            if (id == "fact" && size >= 4) header.fact = integer(head, at, 4);
+            if (id == "ds64" && size >= 16) long_size = little_endian(head, at + 8, 8);
+            if (id == "fact" && size >= 4) header.fact = little_endian(head, at, 4);
         }
         at += size + size % 2;
     }
@@ -85,13 +79,13 @@ std::optional<WavHeader> read_header(Input& input) {
 // Reads a `fmt ` chunk; returns nothing if it is not PCM or contradicts itself.
 std::optional<RawFormat> parse_format(std::string_view chunk) {
     if (chunk.size() < 16) return std::nullopt;
-    uint64_t tag = integer(chunk, 0, 2);
-    const uint64_t channels = integer(chunk, 2, 2), rate = integer(chunk, 4, 4);
-    const uint64_t align = integer(chunk, 12, 2), bits = integer(chunk, 14, 2);
+    uint64_t tag = little_endian(chunk, 0, 2);
+    const uint64_t channels = little_endian(chunk, 2, 2), rate = little_endian(chunk, 4, 4);
+    const uint64_t align = little_endian(chunk, 12, 2), bits = little_endian(chunk, 14, 2);
     RawFormat format;
     if (tag == 0xfffe && chunk.size() >= 40) {  // WAVE_FORMAT_EXTENSIBLE
-        format.layout = integer(chunk, 20, 4);
-        tag = integer(chunk, 24, 2);
+        format.layout = little_endian(chunk, 20, 4);
+        tag = little_endian(chunk, 24, 2);
     }
     if (channels == 0 || align % channels != 0 || bits == 0 || bits > align / channels * 8)
         return std::nullopt;
@@ -141,14 +135,14 @@ double wav_seconds(Input& input) {
     const std::optional<WavHeader> header = read_header(input);
     if (!header || header->format.size() < 16) return 0;
     const std::string& format = header->format;
-    const uint64_t tag = integer(format, 0, 2), rate = integer(format, 4, 4);
-    const uint64_t align = integer(format, 12, 2);
+    const uint64_t tag = little_endian(format, 0, 2), rate = little_endian(format, 4, 4);
+    const uint64_t align = little_endian(format, 12, 2);
     if (rate == 0 || align == 0) return 0;
     double samples = 0;
     if (tag == 6 || tag == 7)  // A-law, mu-law
         samples = static_cast<double>(header->bytes / align);
     else if ((tag == 2 || tag == 0x11) && format.size() >= 20)  // ADPCM: whole blocks
-        samples = static_cast<double>(header->bytes / align * integer(format, 18, 2));
+        samples = static_cast<double>(header->bytes / align * little_endian(format, 18, 2));
     else if (header->bytes != 0 && header->fact != 0xffffffff)
         samples = static_cast<double>(header->fact);
     return samples / static_cast<double>(rate);

@@ -1,7 +1,6 @@
 // GGUF models of several files, as llama.cpp's gguf-split writes them.
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 
 #include "core/error.h"
 #include "formats/gguf.h"
@@ -61,12 +60,9 @@ void GgufFile::check_part(int64_t number, int64_t count, int64_t tensors) const 
 }
 
 const GgufFile& GgufFile::part_of(const Tensor& tensor) const {
-    const auto* data = static_cast<const std::byte*>(tensor.data);
-    const auto holds = [&](const MappedFile& file) {
-        return !std::less<>()(data, file.data()) && std::less<>()(data, file.data() + file.size());
-    };
-    const auto part = std::find_if(parts_.begin(), parts_.end(),
-                                   [&](const auto& part) { return holds(part->file_); });
+    const auto part = std::find_if(parts_.begin(), parts_.end(), [&](const auto& part) {
+        return part->file_.holds(tensor.data);
+    });
     return part == parts_.end() ? *this : **part;
 }
 

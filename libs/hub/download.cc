@@ -20,12 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kAdvance = 1 << 20;  // an attempt that brings this much counts as no failure
 
-uint64_t size_or_0(const fs::path& file) {
-    std::error_code failed;
-    const auto bytes = fs::file_size(file, failed);
-    return failed ? 0 : bytes;
-}
-
 // Returns how a whole file differs from what the server promised; empty if it does not.
 std::string difference_from(const RemoteFile& remote, const fs::path& file) {
     const auto compare = [](const char* kind, const std::string& expected,
@@ -85,6 +79,12 @@ class PartFile {
 };
 
 }  // namespace
+
+uint64_t size_or_0(const fs::path& file) {
+    std::error_code failed;
+    const auto bytes = fs::file_size(file, failed);
+    return failed ? 0 : bytes;
+}
 
 void check_room(const fs::path& directory, uint64_t needed) {
     std::error_code failed;

@@ -19,6 +19,9 @@ struct RetryPolicy {
     int64_t longest_wait = 60;              // seconds that a server may ask to wait
 };
 
+// The file's size; 0 if there is none.
+uint64_t size_or_0(const std::filesystem::path& file);
+
 class Downloader {
   public:
     // Called every few kilobytes.

@@ -113,11 +113,6 @@ class Download {
     std::string url_of(const ListedFile& file) const {
         return base() + percent_encoded(file.name, true);
     }
-    static uint64_t size_or_0(const fs::path& file) {
-        std::error_code failed;
-        const auto bytes = fs::file_size(file, failed);
-        return failed ? 0 : bytes;
-    }
 
     // nullopt: the server has none of this published model.
     std::optional<Repository> ask_for_list() {

@@ -9,7 +9,7 @@
 
 namespace hark {
 
-// The sizes that a graph is made for: rows, candidates, keys. Unused ones are 0.
+// What a graph is made for: up to three sizes, which its owner chooses. Unused ones are 0.
 using GraphKey = std::array<int64_t, 3>;
 
 // Works of several sizes that never run at the same time, so that they share their scratch. `Io`:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "audio/mel_scale.h"
 #include "core/error.h"
 #include "kernels/runtime/parallel.h"
 
@@ -99,15 +100,11 @@ Row opening(const Row& x, int64_t length) {
 
 float decibels(float power) { return 10 * std::log10(std::max(power, 1e-10f)); }
 
-// The middle of each mel band, Hz. Source: Slaney, Auditory Toolbox, 1998.
+// The middle of each mel band, Hz.
 std::vector<double> mel_centres(int n_mels) {
-    const double top = 15 + 27 / std::log(6.4) * std::log(8.0);  // 8000 Hz
+    const double top = hz_to_mel(8000);
     std::vector<double> centres;
-    for (int i = 1; i <= n_mels; ++i) {
-        const double mel = top * i / (n_mels + 1);
-        centres.push_back(mel < 15 ? 200.0 / 3 * mel
-                                   : 1000 * std::exp(std::log(6.4) / 27 * (mel - 15)));
-    }
+    for (int i = 1; i <= n_mels; ++i) centres.push_back(mel_to_hz(top * i / (n_mels + 1)));
     return centres;
 }
 

@@ -1,3 +1,4 @@
+#include "audio/byte_order.h"
 #include "audio/libav/libav.h"
 
 #include <algorithm>
@@ -31,12 +32,7 @@ std::pair<uint32_t, uint32_t> skipped_samples(const AVPacket& packet) {
     size_t bytes = 0;
     const uint8_t* data = av_packet_get_side_data(&packet, AV_PKT_DATA_SKIP_SAMPLES, &bytes);
     if (!data || bytes < 8) return {0, 0};
-    const auto little_endian = [&](size_t at) {
-        uint32_t value = 0;
-        for (size_t i = at + 4; i-- > at;) value = value << 8 | data[i];
-        return value;
-    };
-    return {little_endian(0), little_endian(4)};
+    return {little_endian(data, 4), little_endian(data + 4, 4)};
 }
 
 class LibavDecoder : public Decoder {

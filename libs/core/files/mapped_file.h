@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,10 @@ class MappedFile {
     const std::byte* data() const { return data_; }
     size_t size() const { return size_; }
     // Whether the address is in the file.
-    bool holds(const void* at) const { return at >= data_ && at < data_ + size_; }
+    bool holds(const void* at) const {
+        return !std::less<>()(at, static_cast<const void*>(data_)) &&
+               std::less<>()(at, static_cast<const void*>(data_ + size_));
+    }
     std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
     const std::string& name() const { return name_; }
     // Throws Error if the file has become shorter. A file that was replaced by another of its name

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/partial_marker.h"
+
 namespace hark::gpt {
 
 std::string StopFilter::push(std::string_view text) {
@@ -15,13 +17,7 @@ std::string StopFilter::push(std::string_view text) {
             first = std::min(first, {begin + stop.size(), begin});
     stopped_ = first.first != held_.npos;
     if (stopped_) return std::exchange(held_, {}).substr(0, first.second);
-    // Hold back the longest end that begins a stop string.
-    size_t certain = held_.size();
-    for (const std::string& stop : stops_) {
-        const size_t longest = std::min(stop.size() - 1, held_.size());
-        for (size_t begin = held_.size() - longest; begin < certain; ++begin)
-            if (stop.starts_with(std::string_view(held_).substr(begin))) certain = begin;
-    }
+    const size_t certain = partial_marker(held_, stops_);
     const std::string out = held_.substr(0, certain);
     held_.erase(0, certain);
     return out;

@@ -4,6 +4,8 @@
 #include <array>
 #include <span>
 
+#include "text/partial_marker.h"
+
 namespace hark::gpt {
 namespace {
 
@@ -24,15 +26,6 @@ constexpr std::array<std::string_view, 5> kTextEnds = {"<|end|>", "<|return|>", 
                                                        "<|start|>", kChannel};
 constexpr std::array<std::string_view, 7> kChannelTokens = {
     "<|start|>", kChannel, kMessage, "<|constrain|>", "<|end|>", "<|return|>", "<|call|>"};
-
-// Where the longest end of the text begins that may be the beginning of one of the markers.
-size_t certain_end(std::string_view text, Texts markers) {
-    size_t certain = text.size();
-    for (const std::string_view marker : markers)
-        for (size_t at = text.size() - std::min(text.size(), marker.size() - 1); at < certain; ++at)
-            if (marker.starts_with(text.substr(at))) certain = at;
-    return certain;
-}
 
 // ` to=functions.NAME` up to a space or the next token: NAME.
 std::string recipient_of(std::string_view header) {
@@ -141,7 +134,7 @@ bool ReasoningSplitter::read_text(bool ended, Parts& parts) {
     for (const std::string_view one : ends)
         if (const size_t found = held_.find(one); found < at) at = found, end = one;
     const bool found = at != held_.npos;
-    if (!found) at = ended ? held_.size() : certain_end(held_, ends);
+    if (!found) at = ended ? held_.size() : partial_marker(held_, ends);
     // Line ends before the marker belong to it; it may come yet.
     size_t text = at;
     while (has_end && text > 0 && held_[text - 1] == '\n') --text;

@@ -1,9 +1,8 @@
 #include "kernels/comm/peer_sums.h"
 
-#include <fstream>
 #include <span>
-#include <string>
 
+#include "core/profile/process_info.h"
 #include "kernels/comm/communicator.h"
 #include "kernels/runtime/cuda_library.h"
 
@@ -13,9 +12,7 @@ namespace {
 // Linux's id of this start of the machine, which its containers share; empty if it has none.
 std::array<char, 40> machine_id() {
     std::array<char, 40> id{};
-    std::string text;
-    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws, text);
-    text.copy(id.data(), id.size() - 1);
+    boot_id().copy(id.data(), id.size() - 1);
     return id;
 }
 

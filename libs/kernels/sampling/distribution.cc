@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/sampling/sampling_params.h"
 
 namespace hark {
 
@@ -42,7 +43,7 @@ void penalize_repetition(std::span<float> logits, std::span<const int32_t> histo
     for (int32_t id : seen) {
         if (id < 0 || static_cast<size_t>(id) >= logits.size()) continue;
         float& logit = logits[id];
-        logit = logit < 0 ? logit * by : logit / by;
+        logit = penalized(logit, by);
     }
 }
 

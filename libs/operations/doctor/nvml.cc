@@ -4,6 +4,8 @@
 
 namespace hark::doctor {
 
+constexpr int kMultiprocessors = 1, kOnDie = 0;  // kinds of clocks and of sensors
+
 // A status is 0 if all went well; 3: not supported.
 template <class... Arguments>
 bool Nvml::call(const char* name, Arguments... arguments) const {
@@ -77,7 +79,6 @@ std::vector<GpuSample> Nvml::sample() const {
             unsigned gpu, memory;
         } busy{};
         if (call("nvmlDeviceGetUtilizationRates", all[i], &busy)) gpu.busy = busy.gpu;
-        constexpr int kMultiprocessors = 1;
         unsigned clock = 0;
         if (call("nvmlDeviceGetClockInfo", all[i], kMultiprocessors, &clock)) gpu.clock = clock;
         gpu.power = number<unsigned>("nvmlDeviceGetPowerUsage", all[i]);
@@ -99,7 +100,6 @@ void Nvml::read_load(GpuReading& gpu, const std::string& bus) const {
 }
 
 void Nvml::read_load(GpuReading& gpu, Device device) const {
-    constexpr int kMultiprocessors = 1, kOnDie = 0;  // kinds of clocks and of sensors
     unsigned clock = 0, celsius = 0;
     gpu.clock = gpu.celsius = std::nullopt;
     if (call("nvmlDeviceGetClockInfo", device, kMultiprocessors, &clock)) gpu.clock = clock;
@@ -133,7 +133,6 @@ GpuReading Nvml::read(Device device, int index) const {
         gpu.memory = memory.total;
         gpu.free_memory = memory.free;
     }
-    constexpr int kMultiprocessors = 1;
     unsigned clock = 0;
     if (call("nvmlDeviceGetMaxClockInfo", device, kMultiprocessors, &clock))
         gpu.highest_clock = clock;

@@ -11,6 +11,7 @@
 
 #include "core/cli/suggest.h"
 #include "core/error.h"
+#include "core/ranges.h"
 
 namespace hark::whisper {
 
@@ -25,15 +26,8 @@ std::vector<std::string> endings_of(const std::vector<std::string>& formats) {
 }
 
 bool any_of(const std::vector<std::string>& given, const std::vector<std::string>& wanted) {
-    return std::any_of(given.begin(), given.end(), [&](const std::string& one) {
-        return std::find(wanted.begin(), wanted.end(), one) != wanted.end();
-    });
-}
-
-std::string joined(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
+    return std::any_of(given.begin(), given.end(),
+                       [&](const std::string& one) { return contains(wanted, one); });
 }
 
 }  // namespace

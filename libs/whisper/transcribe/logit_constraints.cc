@@ -15,9 +15,9 @@ void mask(std::span<float> logits, int32_t begin, int32_t end) {
 
 }  // namespace
 
-TokenMask timestamp_mask(const LogitConstraints& constraints, std::span<const int32_t> sampled,
-                         int32_t n_vocab) {
-    TokenMask result{0, constraints.timestamp_begin, n_vocab - 1};
+TimestampMask timestamp_mask(const LogitConstraints& constraints, std::span<const int32_t> sampled,
+                             int32_t n_vocab) {
+    TimestampMask result{0, constraints.timestamp_begin, n_vocab - 1};
     if (!constraints.timestamps) return result;
     if (sampled.empty()) {
         result.text_end = constraints.timestamp_begin;
@@ -71,7 +71,7 @@ void apply_constraints(const LogitConstraints& constraints, std::span<const int3
 
     logits[constraints.no_timestamps] = kMasked;
     const int32_t n_vocab = static_cast<int32_t>(logits.size());
-    const TokenMask by_timestamps = timestamp_mask(constraints, sampled, n_vocab);
+    const TimestampMask by_timestamps = timestamp_mask(constraints, sampled, n_vocab);
     mask(logits, 0, by_timestamps.text_end);
     mask(logits, constraints.timestamp_begin, by_timestamps.timestamp_end);
     mask(logits, by_timestamps.timestamp_last + 1, n_vocab);

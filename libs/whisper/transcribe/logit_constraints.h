@@ -29,7 +29,7 @@ struct LogitConstraints {
 
 // Ids that the timestamp rules mask: [0, text_end), [timestamp_begin, timestamp_end), and those
 // above timestamp_last.
-struct TokenMask {
+struct TimestampMask {
     int32_t text_end = 0;
     int32_t timestamp_end = 0;
     int32_t timestamp_last = 0;
@@ -38,8 +38,8 @@ struct TokenMask {
 // The mask after these sampled tokens: timestamps come in pairs, never decrease, no segment has
 // zero length, the first token is an early timestamp. Masks nothing if constraints.timestamps is
 // false. (decoding.py, ApplyTimestampRules)
-TokenMask timestamp_mask(const LogitConstraints& constraints, std::span<const int32_t> sampled,
-                         int32_t n_vocab);
+TimestampMask timestamp_mask(const LogitConstraints& constraints, std::span<const int32_t> sampled,
+                             int32_t n_vocab);
 
 // The text tokens that would complete an n-gram which the text already contains.
 // Source: transformers generation/logits_process.py, NoRepeatNGramLogitsProcessor.

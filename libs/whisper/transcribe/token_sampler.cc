@@ -15,7 +15,7 @@ const CudaTokenSampler& cuda_sampler() {
 
 SampleRequest sample_request(const LogitConstraints& constraints, std::span<const int32_t> sampled,
                              int32_t n_vocab) {
-    const TokenMask mask = timestamp_mask(constraints, sampled, n_vocab);
+    const TimestampMask mask = timestamp_mask(constraints, sampled, n_vocab);
     SampleRequest request;
     request.first = sampled.empty();
     request.text_end = mask.text_end;

@@ -1,6 +1,6 @@
 // Samples the next token on a GPU: constraints, then the likeliest tokens or a draw. The host turns
-// each row's tokens into a TokenMask (logit_constraints.h); the kernel applies it. Logits stay on
-// the device.
+// each row's tokens into a TimestampMask (logit_constraints.h); the kernel applies it. Logits stay
+// on the device.
 #pragma once
 
 #include <memory>

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "formats/recordings.h"
 #include "whisper/model/config.h"
 
 namespace hark::whisper {
@@ -12,14 +13,14 @@ namespace {
 
 // Cuts a word across two pieces of speech to the piece that has more of it.
 void keep_in_one_piece(Word& word, double packed_start, double packed_end, const TimeMap& speech) {
-    const double start_samples = packed_start * 16000, end_samples = packed_end * 16000;
+    const double start_samples = packed_start * kSampleRate, end_samples = packed_end * kSampleRate;
     for (const TimeMap::Piece& piece : speech.pieces()) {
         const double cut = static_cast<double>(piece.packed + piece.length);
         if (start_samples >= cut || end_samples <= cut) continue;
         if (cut - start_samples >= end_samples - cut)
-            word.end = speech.end_in_recording_s(cut / 16000);
+            word.end = speech.end_in_recording_s(cut / kSampleRate);
         else
-            word.start = speech.start_in_recording_s(cut / 16000);
+            word.start = speech.start_in_recording_s(cut / kSampleRate);
     }
 }
 

@@ -1,9 +1,10 @@
 #include "whisper/transcribe/windows.h"
 
-#include "whisper/model/config.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "formats/recordings.h"
+#include "whisper/model/config.h"
 
 namespace hark::whisper {
 namespace {
@@ -38,7 +39,7 @@ std::vector<int64_t> pauses_between(std::span<const Region> speech) {
 
 std::vector<Region> clipped(std::span<const Region> speech, std::span<const double> clips) {
     if (clips.empty()) return {speech.begin(), speech.end()};
-    const auto sample = [](double seconds) { return std::llround(seconds * 16000); };
+    const auto sample = [](double seconds) { return std::llround(seconds * kSampleRate); };
     std::vector<Region> sorted;
     for (size_t i = 0; i < clips.size(); i += 2)
         sorted.push_back(

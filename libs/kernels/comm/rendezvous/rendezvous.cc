@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/files/files.h"
 #include "core/machine/loopback.h"
+#include "core/profile/process_info.h"
 #include "core/sandbox/privacy.h"
 #include "kernels/comm/rendezvous/acceptor.h"
 #include "kernels/comm/rendezvous/peer_list.h"
@@ -36,12 +37,7 @@ constexpr size_t kShortestToken = 16;
 std::string machine_name() {
     char host[256] = "";
     ::gethostname(host, sizeof host - 1);
-    std::string boot;
-    try {
-        boot = read_file_or_pipe("/proc/sys/kernel/random/boot_id", 100);
-    } catch (const Error&) {  // the host's name must do
-    }
-    return host + (" " + boot.substr(0, boot.find('\n')));
+    return host + (" " + boot_id());
 }
 
 // The token that all processes were given.
