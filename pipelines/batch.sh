@@ -58,7 +58,7 @@ parse() {
     while [ $# -gt 0 ]; do
         case "$1" in
             --) shift && add_inputs "$@" && break ;;
-            --help | -h) show_help ;;
+            --help | --help-all | -h | --version) help_if_asked "$1" ;;
             -?*)
                 take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))

@@ -34,7 +34,7 @@ parse() {
     learn_flags whisper-transcribe
     while [ $# -gt 0 ]; do
         case "$1" in
-            --help | -h) show_help ;;
+            --help | --help-all | -h | --version) help_if_asked "$1" ;;
             --) shift && add_inputs "$@" && break ;;
             -?*)
                 take_flag "$@" || refuse_flag "$1"

@@ -47,7 +47,7 @@ parse() {
     flag_name[--prove-resume]=--prove-resume
     while [ $# -gt 0 ]; do
         case "$1" in
-            --help | -h) show_help ;;
+            --help | --help-all | -h | --version) help_if_asked "$1" ;;
             --) shift && texts+=("$@") && break ;;
             -?*)
                 take_flag "$@" || refuse_flag "$1"

@@ -11,12 +11,12 @@
 # The words are compared with openai-whisper's if python3 has it, else with the known text. The exit
 # status is 0 if they are the same.
 set -euo pipefail
+script=verify-official.sh
 . "$(dirname "${BASH_SOURCE[0]}")/help.sh"
 model="" audio="" text="" from=()
 recording=https://github.com/openai/whisper/raw/main/tests/jfk.flac
 published='And so my fellow Americans ask not what your country can do for you ask what you can do for your country.'
 
-wrong() { echo "verify-official.sh: $*; try $0 --help" >&2; exit 2; }
 while [ $# -gt 0 ]; do
     case "$1" in
         --from | --audio | --text) [ $# -ge 2 ] || wrong "$1 needs a value" ;;&
@@ -33,21 +33,16 @@ done
 [ "${audio:+given}" = "${text:+given}" ] || wrong "--audio and --text need each other"
 model="${model:-tiny.en}"
 [ -z "$audio" ] || [ -f "$audio" ] || wrong "$audio: no such file"
-PATH="$PATH:$(cd "$(dirname "$0")/.." && pwd)/build/bin"
-command -v hark-model >/dev/null || {
-    echo "verify-official.sh: the tools are not built: run pipelines/demo.sh first" >&2
-    exit 1
-}
+find_tools
+command -v hark-model > /dev/null || die "the tools are not built: run pipelines/demo.sh first"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
 folder="$(hark-model get "$model" "${from[@]}")"
 if [ -z "$audio" ]; then
     audio="$work/jfk.flac"
-    curl -fsSL --retry 3 "$recording" -o "$audio" || {
-        echo "verify-official.sh: cannot download $recording; give --audio FILE --text TEXT instead" >&2
-        exit 1
-    }
+    curl -fsSL --retry 3 "$recording" -o "$audio" ||
+        die "cannot download $recording; give --audio FILE --text TEXT instead"
     text="$published" who="the known text"
     if python3 -c 'import whisper' 2>/dev/null; then
         who="openai-whisper"
