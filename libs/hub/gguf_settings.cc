@@ -1,0 +1,136 @@
+#include "hub/gguf_settings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/files/files.h"
+#include "core/json/json.h"
+#include "core/ranges.h"
+#include "gpt/families/gguf_types.h"
+#include "gpt/families/json_config.h"
+#include "gpt/families/model_folder.h"
+
+namespace hark::models {
+namespace {
+
+namespace fs = std::filesystem;
+using gpt::DecoderConfig;
+
+constexpr int64_t kQuantizationVersion = 2;  // general.quantization_version
+constexpr int64_t kGemma3Period = 6;         // of layers, the last without a window
+
+// The layers' window; 0: none has one.
+int64_t window_of(const DecoderConfig& config) {
+    int64_t window = 0;
+    for (const gpt::LayerConfig& layer : config.layers)
+        if (layer.window < config.n_positions) window = std::max(window, layer.window);
+    return window;
+}
+
+// The layers that have a window in a GGUF file of the family, if it has one.
+bool slides_in_gguf(const DecoderConfig& config, int64_t layer) {
+    if (config.family == "gemma2") return layer % 2 == 0;
+    if (config.family == "gemma3_text") return (layer + 1) % kGemma3Period != 0;
+    return config.family == "phi3";
+}
+
+bool is_gemma(const DecoderConfig& config) { return config.norm_offset != 0; }
+
+}  // namespace
+
+const gpt::Family& family_in_gguf(const DecoderConfig& config, const std::string& where) {
+    return gpt::family_of(config.family == "mistral" ? "llama" : config.family, where);
+}
+
+void check_written(const DecoderConfig& config, const std::string& where) {
+    constexpr const char* kFamilies[] = {"llama",   "mistral", "qwen2",  "qwen3",       "olmo2",
+                                         "granite", "smollm3", "gemma2", "gemma3_text", "phi3"};
+    require(contains(kFamilies, config.family), where, ": expected a model of the family ",
+            joined(kFamilies), " to write as GGUF, found ", config.family,
+            "; give --to safetensors and a new folder");
+    const int64_t window = window_of(config);
+    for (int64_t i = 0; i < config.n_layer; ++i) {
+        const int64_t own = config.layers[static_cast<size_t>(i)].window;
+        const bool slides = 0 < own && own < config.n_positions;
+        const bool expected = window > 0 && slides_in_gguf(config, i);
+        require(slides == expected && (!slides || own == window), where,
+                ": GGUF cannot say that layer ", i, slides ? " has a window" : " has no window",
+                " in this family");
+    }
+    require(!is_gemma(config) || config.attention_scale == gpt::gemma_gguf_scale(config), where,
+            ": GGUF has no place for this query_pre_attn_scalar");
+    for (int64_t i = 0; i < config.n_layer; ++i) {
+        const bool turns = config.family != "smollm3" || (i + 1) % gpt::kSmolLm3Interval != 0;
+        require((config.layers[static_cast<size_t>(i)].rope >= 0) == turns, where,
+                ": GGUF cannot say that layer ", i, turns ? " has no" : " has", " positions");
+    }
+}
+
+GgufRopes gguf_ropes(const fs::path& folder, const DecoderConfig& of) {
+    const fs::path path = folder / gpt::kConfigFile;
+    const std::string where = path.string();
+    const gpt::JsonConfig config(parse_json(read_file(path, size_t{1} << 20), where), where);
+    const bool is_gemma3 = of.family == "gemma3_text";
+    const double theta = of.family == "smollm3" ? gpt::kSmolLm3Theta
+                         : is_gemma3            ? gpt::kGemma3Theta
+                                                : 10000;  // where config.json has none
+    GgufRopes ropes{config.rope(theta, "full_attention")};
+    const std::string& type = ropes.all.type;
+    require(type == "default" || type == "linear" || type == "llama3", where,
+            ": the rope's scaling ", type,
+            " is not written as GGUF, only default, linear and llama3");
+    if (is_gemma3) ropes.window_theta = gpt::gemma3_window_rope(config).theta;
+    return ropes;
+}
+
+std::vector<float> rope_divisors(const DecoderConfig& config, const gpt::RopeSettings& rope) {
+    std::vector<float> divisors;
+    if (rope.type != "llama3") return divisors;
+    const std::vector<float>& scaled = config.ropes.front().frequencies;
+    for (size_t i = 0; i < scaled.size(); ++i) {
+        const double plain =
+            std::pow(rope.theta, -static_cast<double>(i) / static_cast<double>(scaled.size()));
+        divisors.push_back(static_cast<float>(plain / scaled[i]));
+    }
+    return divisors;
+}
+
+void add_settings(GgufOutput& out, const DecoderConfig& c, const GgufRopes& ropes,
+                  const std::string& name, const std::string& type) {
+    const gpt::RopeSettings& rope = ropes.all;
+    const std::string family = family_in_gguf(c, name).gguf, prefix = family + ".";
+    out.text("general.architecture", family);
+    out.text("general.type", "model");
+    out.text("general.name", name);
+    out.count("general.file_type", gpt::gguf_file_type(type));
+    out.count("general.quantization_version", kQuantizationVersion);
+    out.count(prefix + "context_length", c.n_positions);
+    out.count(prefix + "embedding_length", c.n_embd);
+    out.count(prefix + "block_count", c.n_layer);
+    out.count(prefix + "feed_forward_length", c.n_inner);
+    out.count(prefix + "attention.head_count", c.n_head);
+    out.count(prefix + "attention.head_count_kv", c.n_kv_head);
+    out.count(prefix + "attention.key_length", c.head_dim);
+    out.count(prefix + "attention.value_length", c.head_dim);
+    out.real(prefix + "attention.layer_norm_rms_epsilon", c.norm_eps);
+    out.count(prefix + "vocab_size", c.n_vocab);
+    out.count(prefix + "rope.dimension_count",
+              2 * static_cast<int64_t>(c.ropes.front().frequencies.size()));
+    out.real(prefix + "rope.freq_base", rope.theta);
+    if (c.family == "granite") {
+        out.real(prefix + "embedding_scale", c.embedding_scale);
+        out.real(prefix + "attention.scale", c.attention_scale);
+        out.real(prefix + "residual_scale", c.residual_scale);
+        out.real(prefix + "logit_scale", 1 / c.logit_scale);  // they divide by it
+    }
+    if (window_of(c) > 0) out.count(prefix + "attention.sliding_window", window_of(c));
+    if (c.attention_soft_cap > 0) out.real(prefix + "attn_logit_softcapping", c.attention_soft_cap);
+    if (c.logit_soft_cap > 0) out.real(prefix + "final_logit_softcapping", c.logit_soft_cap);
+    if (ropes.window_theta > 0) out.real(prefix + "rope.freq_base_swa", ropes.window_theta);
+    if (rope.type != "linear") return;
+    out.text(prefix + "rope.scaling.type", "linear");
+    out.real(prefix + "rope.scaling.factor", rope.factor);
+}
+
+}  // namespace hark::models
