@@ -37,15 +37,36 @@ bool slides_in_gguf(const DecoderConfig& config, int64_t layer) {
 
 bool is_gemma(const DecoderConfig& config) { return config.norm_offset != 0; }
 
+void check_experts(const DecoderConfig& config, const std::string& where) {
+    if (config.experts.count == 0) return;
+    for (int64_t i = 0; i < config.n_layer; ++i)
+        require(config.layers[static_cast<size_t>(i)].has_experts, where,
+                ": GGUF cannot say that layer ", i, " has no experts in this family");
+    require(config.experts.normalized, where,
+            ": GGUF cannot say that the weights of a token's experts have another sum than 1");
+    require(!config.qkv_bias, where, ": GGUF has no place for biases in this family");
+}
+
+void add_experts(GgufOutput& out, const DecoderConfig& c, const std::string& prefix) {
+    const gpt::ExpertConfig& experts = c.experts;
+    if (experts.count == 0) return;
+    out.count(prefix + "expert_count", experts.count);
+    out.count(prefix + "expert_used_count", experts.per_token);
+    // Mixtral's have the width of Llama's MLP.
+    if (c.family != "mixtral") out.count(prefix + "expert_feed_forward_length", experts.n_inner);
+}
+
 }  // namespace
 
 const gpt::Family& family_in_gguf(const DecoderConfig& config, const std::string& where) {
-    return gpt::family_of(config.family == "mistral" ? "llama" : config.family, where);
+    const bool is_llama = config.family == "mistral" || config.family == "mixtral";
+    return gpt::family_of(is_llama ? "llama" : config.family, where);
 }
 
 void check_written(const DecoderConfig& config, const std::string& where) {
-    constexpr const char* kFamilies[] = {"llama",   "mistral", "qwen2",  "qwen3",       "olmo2",
-                                         "granite", "smollm3", "gemma2", "gemma3_text", "phi3"};
+    constexpr const char* kFamilies[] = {"llama",       "mistral", "qwen2",   "qwen3",
+                                         "olmo2",       "granite", "smollm3", "gemma2",
+                                         "gemma3_text", "phi3",    "mixtral", "qwen3_moe"};
     require(contains(kFamilies, config.family), where, ": expected a model of the family ",
             joined(kFamilies), " to write as GGUF, found ", config.family,
             "; give --to safetensors and a new folder");
@@ -65,6 +86,9 @@ void check_written(const DecoderConfig& config, const std::string& where) {
         require((config.layers[static_cast<size_t>(i)].rope >= 0) == turns, where,
                 ": GGUF cannot say that layer ", i, turns ? " has no" : " has", " positions");
     }
+    const Activation activation = is_gemma(config) ? Activation::gelu_tanh : Activation::silu;
+    require(config.activation == activation, where, ": GGUF has no place for this hidden_act");
+    check_experts(config, where);
 }
 
 GgufRopes gguf_ropes(const fs::path& folder, const DecoderConfig& of) {
@@ -124,6 +148,7 @@ void add_settings(GgufOutput& out, const DecoderConfig& c, const GgufRopes& rope
         out.real(prefix + "residual_scale", c.residual_scale);
         out.real(prefix + "logit_scale", 1 / c.logit_scale);  // they divide by it
     }
+    add_experts(out, c, prefix);
     if (window_of(c) > 0) out.count(prefix + "attention.sliding_window", window_of(c));
     if (c.attention_soft_cap > 0) out.real(prefix + "attn_logit_softcapping", c.attention_soft_cap);
     if (c.logit_soft_cap > 0) out.real(prefix + "final_logit_softcapping", c.logit_soft_cap);

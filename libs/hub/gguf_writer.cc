@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "core/error.h"
 #include "core/files/files.h"
@@ -47,46 +48,85 @@ bool is_norm(Part part) {
     return contains(kNorms, part);
 }
 
-Tensor described(const TensorSpec& spec, Dtype dtype) {
-    return spec.columns > 0 ? Tensor(nullptr, dtype, {spec.rows, spec.columns})
-                            : Tensor(nullptr, dtype, {spec.rows});
+// A tensor of the file.
+struct GgufTensor {
+    std::string name;
+    Dtype dtype = Dtype::f32;
+    std::vector<TensorSpec> parts;  // one, or one of each expert
+
+    // What the file says of it; as_part: of a part.
+    Tensor described(bool as_part = false) const {
+        const TensorSpec& part = parts.front();
+        Tensor tensor = part.columns > 0 ? Tensor(nullptr, dtype, {part.rows, part.columns})
+                                         : Tensor(nullptr, dtype, {part.rows});
+        if (as_part || part.expert < 0) return tensor;
+        std::copy_backward(tensor.shape.begin(), tensor.shape.begin() + tensor.rank,
+                           tensor.shape.begin() + tensor.rank + 1);
+        tensor.shape[0] = std::ssize(parts);
+        ++tensor.rank;
+        return tensor;
+    }
+};
+
+std::vector<GgufTensor> tensors_of(const DecoderConfig& config, const std::string& type) {
+    std::vector<GgufTensor> tensors;
+    std::map<std::string, size_t> places;
+    for (const TensorSpec& spec : gpt::tensor_specs(config)) {
+        const auto [place, is_new] = places.emplace(spec.gguf, tensors.size());
+        if (is_new) tensors.push_back({spec.gguf, gguf_type_of(spec, config, type), {}});
+        tensors[place->second].parts.push_back(spec);
+    }
+    return tensors;
 }
 
 class TensorWriter {
   public:
-    TensorWriter(gpt::ModelFile& model, const AtomicFile& file, const std::string& type)
-        : model_(model), out_(file.fd(), file.name()), type_(type) {}
+    TensorWriter(gpt::ModelFile& model, const AtomicFile& file)
+        : model_(model), out_(file.fd(), file.name()) {}
 
     void bytes(const std::string& bytes) { out_.write(bytes); }
-    void tensor(const TensorSpec& spec) {
+    // A part of it at a time.
+    void tensor(const GgufTensor& tensor) {
+        for (const TensorSpec& part : tensor.parts)
+            write(values(part), tensor.described(true), in_messages(part));
+        pad(tensor.described());
+    }
+    void tensor(const std::vector<float>& values, const Tensor& as, const std::string& name) {
+        write(values, as, name);
+        pad(as);
+    }
+    void flush() { out_.flush(); }
+
+  private:
+    std::string in_messages(const TensorSpec& spec) const {
+        return concat(model_.tensors().where(), ": ", spec.name);
+    }
+    // In the file's form.
+    std::vector<float> values(const TensorSpec& spec) {
         const DecoderConfig& c = model_.config();
         TensorSource& source = model_.tensors();
+        std::vector<int64_t> shape = {spec.rows};
+        if (spec.columns > 0) shape.push_back(spec.columns);
         std::vector<float> values =
-            values_of(source, {spec.name, shape_of(spec), spec.is_matrix(), spec.in_out});
+            values_of(source, {spec.name, shape, spec.is_matrix(), spec.in_out});
         if (is_norm(spec.part))
             for (float& value : values) value += c.norm_offset;
-        if (family_in_gguf(c, source.where()).gguf_interleaves) {
-            const int64_t columns = std::max<int64_t>(spec.columns, 1);
-            if (spec.part == Part::q || spec.part == Part::q_bias)
-                values = interleaved(values, c.n_head, columns);
-            if (spec.part == Part::k || spec.part == Part::k_bias)
-                values = interleaved(values, c.n_kv_head, columns);
-        }
-        write(values, described(spec, gguf_type_of(spec, c, type_)),
-              concat(source.where(), ": ", spec.name));
+        if (!family_in_gguf(c, source.where()).gguf_interleaves) return values;
+        const int64_t columns = std::max<int64_t>(spec.columns, 1);
+        if (spec.part == Part::q || spec.part == Part::q_bias)
+            return interleaved(values, c.n_head, columns);
+        if (spec.part == Part::k || spec.part == Part::k_bias)
+            return interleaved(values, c.n_kv_head, columns);
+        return values;
     }
     void write(const std::vector<float>& values, const Tensor& as, const std::string& where) {
         if (is_quantized(as.dtype))
             write_blocks(values, as);
         else
             write_values(out_, values, as.dtype, where);
-        out_.write(std::string(GgufOutput::padding(as.bytes()), '\0'));
     }
-    void flush() { out_.flush(); }
-
-  private:
-    static std::vector<int64_t> shape_of(const TensorSpec& spec) {
-        return spec.columns > 0 ? std::vector{spec.rows, spec.columns} : std::vector{spec.rows};
+    void pad(const Tensor& tensor) {
+        out_.write(std::string(GgufOutput::padding(tensor.bytes()), '\0'));
     }
     // On all processors: the search of scales takes longer than the disk.
     void write_blocks(const std::vector<float>& values, const Tensor& as) {
@@ -111,7 +151,6 @@ class TensorWriter {
 
     gpt::ModelFile& model_;
     ByteWriter out_;
-    std::string type_;
 };
 
 }  // namespace
@@ -124,20 +163,19 @@ void write_gguf(gpt::ModelFile& model, const fs::path& from, const std::string& 
     check_written(config, from.string());
     const GgufRopes ropes = gguf_ropes(from, config);
     const std::vector<float> divisors = rope_divisors(config, ropes.all);
-    const std::vector<TensorSpec> specs = gpt::tensor_specs(config);
+    const std::vector<GgufTensor> tensors = tensors_of(config, type);
     GgufOutput header;
     add_settings(header, config, ropes, fs::absolute(from).lexically_normal().filename().string(),
                  type);
     add_vocabulary(header, from, config.n_vocab, config.eos_token_ids);
     const Tensor divisors_as(nullptr, Dtype::f32, {std::ssize(divisors)});
-    for (const TensorSpec& spec : specs)
-        header.tensor(spec.gguf, described(spec, gguf_type_of(spec, config, type)));
+    for (const GgufTensor& tensor : tensors) header.tensor(tensor.name, tensor.described());
     if (!divisors.empty()) header.tensor(kRopeDivisors, divisors_as);
     AtomicFile file(to);
-    TensorWriter out(model, file, type);
+    TensorWriter out(model, file);
     out.bytes(header.header());
-    for (const TensorSpec& spec : specs) out.tensor(spec);
-    if (!divisors.empty()) out.write(divisors, divisors_as, kRopeDivisors);
+    for (const GgufTensor& tensor : tensors) out.tensor(tensor);
+    if (!divisors.empty()) out.tensor(divisors, divisors_as, kRopeDivisors);
     out.flush();
     file.commit();
 }

@@ -78,10 +78,9 @@ constexpr const char* kPhi3 =
         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
         "max_position_embeddings": 128, "sliding_window": 16, "partial_rotary_factor": 0.5,
         "rms_norm_eps": 1e-5, "eos_token_id": 1, "pad_token_id": 0})";
-constexpr const char* kMixtral =
-    R"({"model_type": "mixtral", "vocab_size": 600, "hidden_size": 64, "intermediate_size": 96,
-        "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2,
-        "num_local_experts": 4, "num_experts_per_tok": 2, "max_position_embeddings": 128})";
+constexpr const char* kOlmo3 =
+    R"({"model_type": "olmo3", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 1, "num_attention_heads": 4, "max_position_embeddings": 128})";
 constexpr const char* kOtherScalar =
     R"({"model_type": "gemma2", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -203,7 +202,7 @@ TEST_F(GgufWriting, WhatIsNotWrittenIsNamed) {
         const fs::path from = folder(config, tokenizer);
         return test::error_of([&] { written(from, "q8_0"); });
     };
-    EXPECT_NE(why(kMixtral, "llama2").find("found mixtral"), std::string::npos);
+    EXPECT_NE(why(kOlmo3, "qwen2").find("found olmo3"), std::string::npos);
     EXPECT_NE(why(kOtherScalar, "gemma").find("no place for this query_pre_attn_scalar"),
               std::string::npos);
     EXPECT_NE(why(kWindows, "qwen2").find("GGUF cannot say that layer 1 has a window"),

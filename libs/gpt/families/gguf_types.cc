@@ -20,6 +20,8 @@ constexpr GgufType kGgufTypes[] = {
     {"q4_k_m", Dtype::q4_k, 15}, {"q5_k_m", Dtype::q5_k, 17},
 };
 
+constexpr int64_t kFewExperts = 8;  // Mixtral's
+
 const GgufType& find(const std::string& name) {
     for (const GgufType& type : kGgufTypes)
         if (name == type.name) return type;
@@ -30,6 +32,24 @@ const GgufType& find(const std::string& name) {
 bool has_more_bits(int64_t layer, int64_t layers) {
     const int64_t eighth = layers / 8;
     return layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
+}
+
+// Of a layer's matrix in a file whose matrices mostly have the type `most`.
+Dtype type_in_layer(const TensorSpec& spec, const DecoderConfig& config, Dtype most,
+                    bool is_mixture) {
+    const Part part = spec.part;
+    const bool is_down =
+        part == Part::down || part == Part::expert_down || part == Part::shared_down;
+    // Eight experts: what they share is small next to them.
+    if (config.experts.count == kFewExperts) {
+        if (part == Part::k || part == Part::v) return Dtype::q8_0;
+        if (part == Part::attn_out && is_mixture && most == Dtype::q4_k) return Dtype::q5_k;
+    }
+    if (!is_mixture) return most;
+    const bool more = has_more_bits(spec.layer, config.n_layer);
+    if ((part == Part::v || is_down) && more) return Dtype::q6_k;
+    if (part == Part::qkv) return most == Dtype::q4_k ? Dtype::q5_k : Dtype::q6_k;
+    return most;
 }
 
 Dtype in_whole_blocks(Dtype dtype, int64_t columns) {
@@ -51,7 +71,7 @@ std::vector<std::string> gguf_types() {
 }
 
 Dtype gguf_type_of(const TensorSpec& spec, const DecoderConfig& config, const std::string& type) {
-    if (!spec.is_matrix()) return Dtype::f32;
+    if (!spec.is_matrix() || spec.part == Part::router) return Dtype::f32;
     const Dtype most = find(type).dtype;
     if (!is_quantized(most)) return most;
     const bool is_output = spec.part == Part::lm_head ||
@@ -61,13 +81,7 @@ Dtype gguf_type_of(const TensorSpec& spec, const DecoderConfig& config, const st
         return in_whole_blocks(whole && most != Dtype::q8_0 ? Dtype::q6_k : Dtype::q8_0,
                                spec.columns);
     }
-    Dtype dtype = most;
-    if (type.ends_with("_k_m")) {
-        const bool more = has_more_bits(spec.layer, config.n_layer);
-        if ((spec.part == Part::v || spec.part == Part::down) && more) dtype = Dtype::q6_k;
-        if (spec.part == Part::qkv) dtype = most == Dtype::q4_k ? Dtype::q5_k : Dtype::q6_k;
-    }
-    return in_whole_blocks(dtype, spec.columns);
+    return in_whole_blocks(type_in_layer(spec, config, most, type.ends_with("_k_m")), spec.columns);
 }
 
 int64_t gguf_file_type(const std::string& type) { return find(type).number; }
