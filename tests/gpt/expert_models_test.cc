@@ -3,15 +3,14 @@
 
 #include "core/error.h"
 #include "core/json/json.h"
-#include "formats/safetensors.h"
 #include "gpt/engine/sequence.h"
 #include "gpt/families/family.h"
 #include "gpt/families/model_file.h"
 #include "gpt/family_models.h"
 #include "support/error_of.h"
 #include "support/family_folder.h"
-#include "support/gguf_writer.h"
 #include "support/golden.h"
+#include "support/gpt_oss_folder.h"
 #include "support/ops.h"
 
 namespace hark::gpt {
@@ -22,65 +21,11 @@ namespace fs = std::filesystem;
 
 const std::vector<int32_t> kIds = {5, 9, 100, 7, 8, 1, 90, 3, 44, 2, 17, 5, 6, 7, 8, 9, 10, 11, 12};
 
-// Bytes of a file's tensors under their names, from a source that has what is asked for.
-class FolderWriter {
-  public:
-    explicit FolderWriter(TensorSource& source) : source_(source) {}
-    void add(const std::string& name, std::initializer_list<int64_t> shape) {
-        const Tensor tensor = source_.take(name, shape);
-        const std::string stored = name == "lm_head.weight" ? name : "model." + name;
-        header_.tensors.push_back({stored, safetensors_name(tensor.dtype), shape,
-                                   header_.data_bytes, header_.data_bytes + tensor.bytes()});
-        header_.data_bytes += tensor.bytes();
-        data_.append(static_cast<const char*>(tensor.data), tensor.bytes());
-    }
-    void write(const fs::path& folder, const json& config) const {
-        fs::create_directories(folder);
-        test::write_text(folder / "config.json", config.dump());
-        test::write_text(folder / "model.safetensors", format_safetensors_header(header_) + data_);
-    }
-
-  private:
-    TensorSource& source_;
-    SafetensorsHeader header_;
-    std::string data_;
-};
-
-// gpt-oss's folder as it is published: experts stacked, in mxfp4 or as numbers.
-void write_gpt_oss(const fs::path& folder, const json& settings, bool has_blocks) {
-    const DecoderConfig c = parse_config(settings.dump(), "C");
-    test::FamilyWeights weights(false, has_blocks);
-    FolderWriter out(weights);
-    for (const TensorSpec& spec : tensor_specs(c)) {
-        if (spec.expert >= 0) continue;
-        if (spec.columns > 0)
-            out.add(spec.name, {spec.rows, spec.columns});
-        else
-            out.add(spec.name, {spec.rows});
-    }
-    const int64_t e = c.experts.count, i = c.experts.n_inner, k = c.n_embd;
-    for (int64_t layer = 0; layer < c.n_layer; ++layer) {
-        const std::string at = concat("layers.", layer, ".mlp.experts.");
-        out.add(at + "gate_up_proj_bias", {e, 2 * i});
-        out.add(at + "down_proj_bias", {e, k});
-        if (has_blocks) {
-            out.add(at + "gate_up_proj_blocks", {e, 2 * i, k / 32, 16});
-            out.add(at + "gate_up_proj_scales", {e, 2 * i, k / 32});
-            out.add(at + "down_proj_blocks", {e, k, i / 32, 16});
-            out.add(at + "down_proj_scales", {e, k, i / 32});
-        } else {
-            out.add(at + "gate_up_proj", {e, k, 2 * i});
-            out.add(at + "down_proj", {e, i, k});
-        }
-    }
-    out.write(folder, settings);
-}
-
 TEST(ExpertModels, FoldersOfGptOss) {
     test::TemporaryDirectory folder;
     for (const bool has_blocks : {true, false}) {
         const json settings = family_config(has_blocks ? "gpt_oss, mxfp4" : "gpt_oss");
-        write_gpt_oss(folder.path(), settings, has_blocks);
+        test::write_gpt_oss(folder.path(), settings, has_blocks);
         const DecoderConfig config = parse_config(settings.dump(), "C");
         test::FamilyWeights weights(false, has_blocks);
         const auto unpacked = family_of("gpt_oss", "C").unpack(weights, config);
@@ -154,7 +99,7 @@ TEST(ExpertModels, ATensorOfOtherExpertsIsNamed) {
     json fewer = settings;
     fewer["num_local_experts"] = 3;
     fewer["num_experts_per_tok"] = 2;
-    write_gpt_oss(folder.path(), fewer, true);
+    test::write_gpt_oss(folder.path(), fewer, true);
     test::write_text(folder.path() / "config.json", settings.dump());
     const std::string error =
         test::error_of([&] { load_model(folder.path(), precision_of("auto")); });
