@@ -19,6 +19,8 @@ using gpt::DecoderConfig;
 
 constexpr int64_t kQuantizationVersion = 2;  // general.quantization_version
 constexpr int64_t kGemma3Period = 6;         // of layers, the last without a window
+constexpr const char* kGptOss = "gpt_oss";
+constexpr float kSwigluLimit = 7;  // of gpt-oss in GGUF
 
 // The layers' window; 0: none has one.
 int64_t window_of(const DecoderConfig& config) {
@@ -30,7 +32,7 @@ int64_t window_of(const DecoderConfig& config) {
 
 // The layers that have a window in a GGUF file of the family, if it has one.
 bool slides_in_gguf(const DecoderConfig& config, int64_t layer) {
-    if (config.family == "gemma2") return layer % 2 == 0;
+    if (config.family == "gemma2" || config.family == kGptOss) return layer % 2 == 0;
     if (config.family == "gemma3_text") return (layer + 1) % kGemma3Period != 0;
     return config.family == "phi3";
 }
@@ -44,7 +46,37 @@ void check_experts(const DecoderConfig& config, const std::string& where) {
                 ": GGUF cannot say that layer ", i, " has no experts in this family");
     require(config.experts.normalized, where,
             ": GGUF cannot say that the weights of a token's experts have another sum than 1");
-    require(!config.qkv_bias, where, ": GGUF has no place for biases in this family");
+    const bool is_gpt_oss = config.family == kGptOss;
+    require(config.qkv_bias == is_gpt_oss, where, ": GGUF has no place for biases in this family");
+    require(!is_gpt_oss || config.experts.swiglu_limit == kSwigluLimit, where,
+            ": GGUF has no place for a swiglu_limit other than ", kSwigluLimit);
+}
+
+void check_rope(const gpt::RopeSettings& rope, const DecoderConfig& of, const std::string& where) {
+    constexpr const char* kTypes[] = {"default", "linear", "llama3", "yarn"};
+    const bool is_yarn = rope.type == "yarn";
+    require(contains(kTypes, rope.type) && (!is_yarn || !is_gemma(of)), where,
+            ": the rope's scaling ", rope.type, " is not written as GGUF, only default, linear, ",
+            "llama3 and, of other families than Gemma, yarn");
+    if (!is_yarn) return;
+    require(rope.attention_factor == 0 && rope.mscale == 0 && rope.mscale_all_dim == 0, where,
+            ": GGUF has no place for yarn's attention_factor and mscale in this family");
+    // Readers round the borders of its ramp as transformers does, but not those of gpt-oss.
+    require(rope.truncate == (of.family != kGptOss), where,
+            ": GGUF has no place for yarn's 'truncate': expected ",
+            rope.truncate ? "false" : "true", " in this family");
+}
+
+void add_rope_scaling(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettings& rope,
+                      const std::string& prefix) {
+    if (rope.type != "linear" && rope.type != "yarn") return;
+    out.text(prefix + "type", rope.type);
+    out.real(prefix + "factor", rope.factor);
+    if (rope.type == "linear") return;
+    out.count(prefix + "original_context_length",
+              rope.original_length > 0 ? rope.original_length : c.n_positions);
+    out.real(prefix + "yarn_beta_fast", rope.beta_fast);
+    out.real(prefix + "yarn_beta_slow", rope.beta_slow);
 }
 
 void add_experts(GgufOutput& out, const DecoderConfig& c, const std::string& prefix) {
@@ -64,9 +96,9 @@ const gpt::Family& family_in_gguf(const DecoderConfig& config, const std::string
 }
 
 void check_written(const DecoderConfig& config, const std::string& where) {
-    constexpr const char* kFamilies[] = {"llama",       "mistral", "qwen2",   "qwen3",
-                                         "olmo2",       "granite", "smollm3", "gemma2",
-                                         "gemma3_text", "phi3",    "mixtral", "qwen3_moe"};
+    constexpr const char* kFamilies[] = {"llama",   "mistral",   "qwen2",  "qwen3",       "olmo2",
+                                         "granite", "smollm3",   "gemma2", "gemma3_text", "phi3",
+                                         "mixtral", "qwen3_moe", "gpt_oss"};
     require(contains(kFamilies, config.family), where, ": expected a model of the family ",
             joined(kFamilies), " to write as GGUF, found ", config.family,
             "; give --to safetensors and a new folder");
@@ -100,10 +132,7 @@ GgufRopes gguf_ropes(const fs::path& folder, const DecoderConfig& of) {
                          : is_gemma3            ? gpt::kGemma3Theta
                                                 : 10000;  // where config.json has none
     GgufRopes ropes{config.rope(theta, "full_attention")};
-    const std::string& type = ropes.all.type;
-    require(type == "default" || type == "linear" || type == "llama3", where,
-            ": the rope's scaling ", type,
-            " is not written as GGUF, only default, linear and llama3");
+    check_rope(ropes.all, of, where);
     if (is_gemma3) ropes.window_theta = gpt::gemma3_window_rope(config).theta;
     return ropes;
 }
@@ -149,13 +178,13 @@ void add_settings(GgufOutput& out, const DecoderConfig& c, const GgufRopes& rope
         out.real(prefix + "logit_scale", 1 / c.logit_scale);  // they divide by it
     }
     add_experts(out, c, prefix);
-    if (window_of(c) > 0) out.count(prefix + "attention.sliding_window", window_of(c));
+    if (window_of(c) > 0 || c.family == kGptOss)
+        out.count(prefix + "attention.sliding_window",
+                  window_of(c) > 0 ? window_of(c) : c.n_positions);
     if (c.attention_soft_cap > 0) out.real(prefix + "attn_logit_softcapping", c.attention_soft_cap);
     if (c.logit_soft_cap > 0) out.real(prefix + "final_logit_softcapping", c.logit_soft_cap);
     if (ropes.window_theta > 0) out.real(prefix + "rope.freq_base_swa", ropes.window_theta);
-    if (rope.type != "linear") return;
-    out.text(prefix + "rope.scaling.type", "linear");
-    out.real(prefix + "rope.scaling.factor", rope.factor);
+    add_rope_scaling(out, c, rope, prefix + "rope.scaling.");
 }
 
 }  // namespace hark::models

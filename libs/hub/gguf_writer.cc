@@ -53,6 +53,7 @@ struct GgufTensor {
     std::string name;
     Dtype dtype = Dtype::f32;
     std::vector<TensorSpec> parts;  // one, or one of each expert
+    bool as_stored = false;         // blocks of the folder, which stay as they are
 
     // What the file says of it; as_part: of a part.
     Tensor described(bool as_part = false) const {
@@ -68,12 +69,24 @@ struct GgufTensor {
     }
 };
 
-std::vector<GgufTensor> tensors_of(const DecoderConfig& config, const std::string& type) {
+// gpt-oss's experts: other blocks are those of a quantised folder, which get the file's types.
+bool has_own_blocks(gpt::ModelFile& model, const TensorSpec& spec) {
+    if (spec.expert < 0 || model.config().family != "gpt_oss") return false;
+    const Dtype stored = gpt::take(model.tensors(), spec).dtype;
+    model.tensors().release_tensors();
+    return stored == Dtype::mxfp4;
+}
+
+std::vector<GgufTensor> tensors_of(gpt::ModelFile& model, const std::string& type) {
     std::vector<GgufTensor> tensors;
     std::map<std::string, size_t> places;
-    for (const TensorSpec& spec : gpt::tensor_specs(config)) {
+    for (const TensorSpec& spec : gpt::tensor_specs(model.config())) {
         const auto [place, is_new] = places.emplace(spec.gguf, tensors.size());
-        if (is_new) tensors.push_back({spec.gguf, gguf_type_of(spec, config, type), {}});
+        if (is_new) {
+            const bool own = has_own_blocks(model, spec);
+            const Dtype dtype = own ? Dtype::mxfp4 : gguf_type_of(spec, model.config(), type);
+            tensors.push_back({spec.gguf, dtype, {}, own});
+        }
         tensors[place->second].parts.push_back(spec);
     }
     return tensors;
@@ -88,7 +101,10 @@ class TensorWriter {
     // A part of it at a time.
     void tensor(const GgufTensor& tensor) {
         for (const TensorSpec& part : tensor.parts)
-            write(values(part), tensor.described(true), in_messages(part));
+            if (tensor.as_stored)
+                copy(part);
+            else
+                write(values(part), tensor.described(true), in_messages(part));
         pad(tensor.described());
     }
     void tensor(const std::vector<float>& values, const Tensor& as, const std::string& name) {
@@ -100,6 +116,11 @@ class TensorWriter {
   private:
     std::string in_messages(const TensorSpec& spec) const {
         return concat(model_.tensors().where(), ": ", spec.name);
+    }
+    void copy(const TensorSpec& spec) {
+        const Tensor stored = gpt::take(model_.tensors(), spec);
+        out_.write(stored.data, stored.bytes());
+        model_.tensors().release_tensors();
     }
     // In the file's form.
     std::vector<float> values(const TensorSpec& spec) {
@@ -163,7 +184,7 @@ void write_gguf(gpt::ModelFile& model, const fs::path& from, const std::string& 
     check_written(config, from.string());
     const GgufRopes ropes = gguf_ropes(from, config);
     const std::vector<float> divisors = rope_divisors(config, ropes.all);
-    const std::vector<GgufTensor> tensors = tensors_of(config, type);
+    const std::vector<GgufTensor> tensors = tensors_of(model, type);
     GgufOutput header;
     add_settings(header, config, ropes, fs::absolute(from).lexically_normal().filename().string(),
                  type);

@@ -1,13 +1,18 @@
 // Mixtures of experts as GGUF files: the golden tiny models, read back.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "core/error.h"
 #include "formats/gguf.h"
 #include "gpt/families/model_file.h"
+#include "gpt/families/tensor_spec.h"
 #include "gpt/family_models.h"
 #include "hub/convert.h"
 #include "support/error_of.h"
 #include "support/family_folder.h"
+#include "support/gpt_oss_folder.h"
 
 namespace hark::models {
 namespace {
@@ -25,6 +30,8 @@ class GgufExperts : public testing::Test {
         const fs::path path = directory_.path() / "folder";
         fs::remove_all(path);
         test::write_tiny_model(path, config.dump(), "qwen2");
+        if (config["model_type"] == "gpt_oss")
+            test::write_gpt_oss(path, config, name.ends_with("mxfp4"));
         return path;
     }
     fs::path written(const fs::path& from, const std::string& type) {
@@ -47,6 +54,29 @@ TEST_F(GgufExperts, FilesInF32AreTheModel) {
         const fs::path from = folder(name, settings);
         EXPECT_EQ(logits(written(from, "f32")), logits(from)) << name;
     }
+}
+
+// Whatever the type of the others is.
+TEST_F(GgufExperts, BlocksOfGptOssStay) {
+    const fs::path from = folder("gpt_oss, mxfp4", json::object());
+    const auto file = gpt::open_model(from);
+    const GgufFile f16(written(from, "f16")), q8_0(written(from, "q8_0"));
+    const Tensor first = f16.tensors().at("blk.2.ffn_up_exps.weight");
+    const Tensor second = q8_0.tensors().at("blk.2.ffn_up_exps.weight");
+    EXPECT_EQ(first.dtype, Dtype::mxfp4);
+    EXPECT_EQ(q8_0.tensors().at("blk.2.attn_q.weight").dtype, Dtype::q8_0);
+    EXPECT_EQ(q8_0.tensors().at("blk.2.ffn_up_exps.bias").dtype, Dtype::f32);
+    std::string stored;
+    for (const gpt::TensorSpec& spec : gpt::tensor_specs(file->config()))
+        if (spec.layer == 2 && spec.part == gpt::Part::expert_up) {
+            const Tensor part = gpt::take(file->tensors(), spec);
+            stored.append(static_cast<const char*>(part.data), part.bytes());
+        }
+    ASSERT_EQ(stored.size(), first.bytes());
+    for (const Tensor& tensor : {first, second})
+        EXPECT_EQ(
+            stored.compare(0, stored.size(), static_cast<const char*>(tensor.data), tensor.bytes()),
+            0);
 }
 
 // Experts are rounded as other matrices, one by one; the router is not.
@@ -88,6 +118,16 @@ TEST_F(GgufExperts, WhatIsNotWrittenIsNamed) {
     EXPECT_NE(why("qwen3_moe", {{"attention_bias", true}}).find("no place for biases"),
               std::string::npos);
     EXPECT_NE(why("mixtral", {{"hidden_act", "gelu"}}).find("no place for this hidden_act"),
+              std::string::npos);
+    EXPECT_NE(why("gpt_oss", {{"swiglu_limit", 6}}).find("a swiglu_limit other than 7"),
+              std::string::npos);
+    json types = gpt::family_config("gpt_oss")["layer_types"];
+    std::swap(types[0], types[1]);
+    EXPECT_NE(why("gpt_oss", {{"layer_types", types}}).find("layer 0 has no window"),
+              std::string::npos);
+    json rope = gpt::family_config("gpt_oss")["rope_scaling"];
+    rope["truncate"] = true;
+    EXPECT_NE(why("gpt_oss", {{"rope_scaling", rope}}).find("'truncate': expected false"),
               std::string::npos);
     EXPECT_FALSE(fs::exists(directory_.path() / "q8_0.gguf"));
 }

@@ -62,6 +62,15 @@ constexpr const char* kYarn =
         "num_hidden_layers": 1, "num_attention_heads": 4, "max_position_embeddings": 128,
         "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
                          "original_max_position_embeddings": 32}})";
+constexpr const char* kYarnFactor =
+    R"({"model_type": "qwen2", "vocab_size": 512, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 1, "num_attention_heads": 4, "max_position_embeddings": 128,
+        "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "attention_factor": 1.5}})";
+constexpr const char* kYarnGemma =
+    R"({"model_type": "gemma3_text", "vocab_size": 600, "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 1,
+        "head_dim": 32, "max_position_embeddings": 128, "query_pre_attn_scalar": 32,
+        "rope_scaling": {"rope_type": "yarn", "factor": 8.0}})";
 constexpr const char* kGemma2 =
     R"({"model_type": "gemma2", "vocab_size": 600, "hidden_size": 64, "intermediate_size": 96,
         "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -126,6 +135,7 @@ TEST_F(GgufWriting, FilesInF32AreTheModel) {
     for (const auto& [config, tokenizer] : {std::pair{kLlama3, "llama3"},
                                             {kLlama2, "llama2"},
                                             {test::kTinyConfig, "qwen2"},
+                                            {kYarn, "qwen2"},
                                             {kQwen3, "qwen2"},
                                             {kMistral, "llama3"},
                                             {kOlmo2, "qwen2"},
@@ -159,6 +169,7 @@ TEST_F(GgufWriting, FilesInF32AreTheModel) {
         ASSERT_EQ(a.ropes.size(), b.ropes.size());
         for (size_t rope = 0; rope < a.ropes.size(); ++rope) {
             const std::vector<float>&x = a.ropes[rope].frequencies, &y = b.ropes[rope].frequencies;
+            EXPECT_EQ(a.ropes[rope].scale, b.ropes[rope].scale);
             ASSERT_EQ(x.size(), y.size());
             for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(y[i] / x[i], 1, 1e-6);
         }
@@ -208,7 +219,10 @@ TEST_F(GgufWriting, WhatIsNotWrittenIsNamed) {
     EXPECT_NE(why(kWindows, "qwen2").find("GGUF cannot say that layer 1 has a window"),
               std::string::npos);
     EXPECT_NE(why(kOtherRopes, "llama3").find("layer 1 has no positions"), std::string::npos);
-    EXPECT_NE(why(kYarn, "qwen2").find("the rope's scaling yarn"), std::string::npos);
+    EXPECT_NE(why(kYarnFactor, "qwen2").find("no place for yarn's attention_factor"),
+              std::string::npos);
+    EXPECT_NE(why(kYarnGemma, "gemma").find("the rope's scaling yarn is not written"),
+              std::string::npos);
     EXPECT_NE(why(kLlama2, "unigram").find("expected a tokenizer of the type BPE, found Unigram"),
               std::string::npos);
     EXPECT_NE(why(kLlama2, "odd_contiguous").find("the pre-tokenizer Split has no place"),
