@@ -20,7 +20,8 @@ using gpt::DecoderConfig;
 constexpr int64_t kQuantizationVersion = 2;  // general.quantization_version
 constexpr int64_t kGemma3Period = 6;         // of layers, the last without a window
 constexpr const char* kGptOss = "gpt_oss";
-constexpr float kSwigluLimit = 7;  // of gpt-oss in GGUF
+constexpr int64_t kSoftmax = 1, kSigmoid = 2;  // expert_gating_func
+constexpr float kSwigluLimit = 7;              // of gpt-oss in GGUF
 
 // The layers' window; 0: none has one.
 int64_t window_of(const DecoderConfig& config) {
@@ -40,7 +41,7 @@ bool slides_in_gguf(const DecoderConfig& config, int64_t layer) {
 bool is_gemma(const DecoderConfig& config) { return config.norm_offset != 0; }
 
 void check_experts(const DecoderConfig& config, const std::string& where) {
-    if (config.experts.count == 0) return;
+    if (config.experts.count == 0 || config.is_latent()) return;
     for (int64_t i = 0; i < config.n_layer; ++i)
         require(config.layers[static_cast<size_t>(i)].has_experts, where,
                 ": GGUF cannot say that layer ", i, " has no experts in this family");
@@ -59,8 +60,10 @@ void check_rope(const gpt::RopeSettings& rope, const DecoderConfig& of, const st
             ": the rope's scaling ", rope.type, " is not written as GGUF, only default, linear, ",
             "llama3 and, of other families than Gemma, yarn");
     if (!is_yarn) return;
-    require(rope.attention_factor == 0 && rope.mscale == 0 && rope.mscale_all_dim == 0, where,
-            ": GGUF has no place for yarn's attention_factor and mscale in this family");
+    require(rope.attention_factor == 0, where, ": GGUF has no place for yarn's attention_factor");
+    require(rope.mscale == rope.mscale_all_dim && (rope.mscale == 0 || of.is_latent()), where,
+            ": GGUF has no place for yarn's mscale ", rope.mscale, " and mscale_all_dim ",
+            rope.mscale_all_dim, of.is_latent() ? ", only for equal ones" : " in this family");
     // Readers round the borders of its ramp as transformers does, but not those of gpt-oss.
     require(rope.truncate == (of.family != kGptOss), where,
             ": GGUF has no place for yarn's 'truncate': expected ",
@@ -77,6 +80,8 @@ void add_rope_scaling(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSe
               rope.original_length > 0 ? rope.original_length : c.n_positions);
     out.real(prefix + "yarn_beta_fast", rope.beta_fast);
     out.real(prefix + "yarn_beta_slow", rope.beta_slow);
+    if (rope.mscale_all_dim != 0)
+        out.real(prefix + "yarn_log_multiplier", 0.1 * rope.mscale_all_dim);
 }
 
 void add_experts(GgufOutput& out, const DecoderConfig& c, const std::string& prefix) {
@@ -86,19 +91,48 @@ void add_experts(GgufOutput& out, const DecoderConfig& c, const std::string& pre
     out.count(prefix + "expert_used_count", experts.per_token);
     // Mixtral's have the width of Llama's MLP.
     if (c.family != "mixtral") out.count(prefix + "expert_feed_forward_length", experts.n_inner);
+    if (!c.is_latent()) return;
+    out.count(prefix + "expert_shared_count", experts.n_shared_inner / experts.n_inner);
+    out.count(prefix + "expert_gating_func", experts.sigmoid ? kSigmoid : kSoftmax);
+    out.flag(prefix + "expert_weights_norm", experts.normalized);
+    out.real(prefix + "expert_weights_scale", experts.scale);
+    if (experts.groups == 1) return;
+    out.count(prefix + "expert_group_count", experts.groups);
+    out.count(prefix + "expert_group_used_count", experts.kept_groups);
+}
+
+// The lengths of the absorbed form's heads, and of those that it stands for.
+void add_attention(GgufOutput& out, const DecoderConfig& c, const std::string& prefix) {
+    const gpt::LatentConfig& of = c.latent;
+    out.count(prefix + "attention.head_count", c.n_head);
+    out.count(prefix + "attention.head_count_kv", c.n_kv_head);
+    out.count(prefix + "attention.key_length", c.head_dim);
+    out.count(prefix + "attention.value_length", c.is_latent() ? of.channels : c.head_dim);
+    if (!c.is_latent()) return;
+    out.count(prefix + "attention.key_length_mla", of.plain + of.rotary);
+    out.count(prefix + "attention.value_length_mla", of.value);
+    out.count(prefix + "attention.kv_lora_rank", of.channels);
+    if (of.query_rank > 0) out.count(prefix + "attention.q_lora_rank", of.query_rank);
+    const auto dense =
+        std::find_if(c.layers.begin(), c.layers.end(),
+                     [](const gpt::LayerConfig& layer) { return layer.has_experts; });
+    out.count(prefix + "leading_dense_block_count", dense - c.layers.begin());
 }
 
 }  // namespace
 
 const gpt::Family& family_in_gguf(const DecoderConfig& config, const std::string& where) {
-    const bool is_llama = config.family == "mistral" || config.family == "mixtral";
-    return gpt::family_of(is_llama ? "llama" : config.family, where);
+    std::string family = config.family;
+    if (family == "mistral" || family == "mixtral") family = "llama";
+    if (family == "deepseek_v3") family = "deepseek_v2";
+    return gpt::family_of(family, where);
 }
 
 void check_written(const DecoderConfig& config, const std::string& where) {
-    constexpr const char* kFamilies[] = {"llama",   "mistral",   "qwen2",  "qwen3",       "olmo2",
-                                         "granite", "smollm3",   "gemma2", "gemma3_text", "phi3",
-                                         "mixtral", "qwen3_moe", "gpt_oss"};
+    constexpr const char* kFamilies[] = {"llama",       "mistral",     "qwen2",      "qwen3",
+                                         "olmo2",       "granite",     "smollm3",    "gemma2",
+                                         "gemma3_text", "phi3",        "mixtral",    "qwen3_moe",
+                                         "gpt_oss",     "deepseek_v2", "deepseek_v3"};
     require(contains(kFamilies, config.family), where, ": expected a model of the family ",
             joined(kFamilies), " to write as GGUF, found ", config.family,
             "; give --to safetensors and a new folder");
@@ -162,10 +196,7 @@ void add_settings(GgufOutput& out, const DecoderConfig& c, const GgufRopes& rope
     out.count(prefix + "embedding_length", c.n_embd);
     out.count(prefix + "block_count", c.n_layer);
     out.count(prefix + "feed_forward_length", c.n_inner);
-    out.count(prefix + "attention.head_count", c.n_head);
-    out.count(prefix + "attention.head_count_kv", c.n_kv_head);
-    out.count(prefix + "attention.key_length", c.head_dim);
-    out.count(prefix + "attention.value_length", c.head_dim);
+    add_attention(out, c, prefix);
     out.real(prefix + "attention.layer_norm_rms_epsilon", c.norm_eps);
     out.count(prefix + "vocab_size", c.n_vocab);
     out.count(prefix + "rope.dimension_count",

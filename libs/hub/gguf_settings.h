@@ -12,8 +12,8 @@
 
 namespace hark::models {
 
-// The family whose files the model's are. GGUF has no architecture for Mistral and Mixtral: their
-// files are those of Llama.
+// The family whose files the model's are. GGUF has one architecture for Llama, Mistral and Mixtral,
+// and one for DeepSeek-V2 and V3.
 const gpt::Family& family_in_gguf(const gpt::DecoderConfig& config, const std::string& where);
 
 // Throws Error for a family or a setting that is not written as GGUF.

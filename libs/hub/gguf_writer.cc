@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <optional>
 
 #include "core/error.h"
 #include "core/files/files.h"
@@ -52,8 +53,9 @@ bool is_norm(Part part) {
 struct GgufTensor {
     std::string name;
     Dtype dtype = Dtype::f32;
-    std::vector<TensorSpec> parts;  // one, or one of each expert
-    bool as_stored = false;         // blocks of the folder, which stay as they are
+    std::vector<TensorSpec> parts;                   // one, or one of each expert or head
+    bool as_stored = false;                          // blocks of the folder, which stay as they are
+    std::optional<TensorSpec> whole = std::nullopt;  // of heads: the folder's matrix of them all
 
     // What the file says of it; as_part: of a part.
     Tensor described(bool as_part = false) const {
@@ -77,15 +79,28 @@ bool has_own_blocks(gpt::ModelFile& model, const TensorSpec& spec) {
     return stored == Dtype::mxfp4;
 }
 
+// The folder's products of all heads' keys and values, by layer.
+std::map<int64_t, TensorSpec> head_products(const DecoderConfig& config) {
+    std::map<int64_t, TensorSpec> products;
+    for (const TensorSpec& spec : gpt::tensor_specs(config))
+        if (spec.part == Part::kv_b) products[spec.layer] = spec;
+    return products;
+}
+
 std::vector<GgufTensor> tensors_of(gpt::ModelFile& model, const std::string& type) {
     std::vector<GgufTensor> tensors;
     std::map<std::string, size_t> places;
-    for (const TensorSpec& spec : gpt::tensor_specs(model.config())) {
+    const std::map<int64_t, TensorSpec> wholes = head_products(model.config());
+    DecoderConfig config = model.config();
+    config.latent.by_head = config.is_latent();
+    for (const TensorSpec& spec : gpt::tensor_specs(config)) {
         const auto [place, is_new] = places.emplace(spec.gguf, tensors.size());
         if (is_new) {
             const bool own = has_own_blocks(model, spec);
-            const Dtype dtype = own ? Dtype::mxfp4 : gguf_type_of(spec, model.config(), type);
+            const Dtype dtype = own ? Dtype::mxfp4 : gguf_type_of(spec, config, type);
             tensors.push_back({spec.gguf, dtype, {}, own});
+            if (spec.part == Part::k_b || spec.part == Part::v_b)
+                tensors.back().whole = wholes.at(spec.layer);
         }
         tensors[place->second].parts.push_back(spec);
     }
@@ -100,11 +115,14 @@ class TensorWriter {
     void bytes(const std::string& bytes) { out_.write(bytes); }
     // A part of it at a time.
     void tensor(const GgufTensor& tensor) {
-        for (const TensorSpec& part : tensor.parts)
-            if (tensor.as_stored)
-                copy(part);
-            else
-                write(values(part), tensor.described(true), in_messages(part));
+        if (tensor.whole)
+            heads(tensor);
+        else
+            for (const TensorSpec& part : tensor.parts)
+                if (tensor.as_stored)
+                    copy(part);
+                else
+                    write(values(part), tensor.described(true), in_messages(part));
         pad(tensor.described());
     }
     void tensor(const std::vector<float>& values, const Tensor& as, const std::string& name) {
@@ -116,6 +134,24 @@ class TensorWriter {
   private:
     std::string in_messages(const TensorSpec& spec) const {
         return concat(model_.tensors().where(), ": ", spec.name);
+    }
+    // The folder has the products of all heads' keys and values in one matrix, head by head the
+    // rows of keys, which are turned, and of values.
+    void heads(const GgufTensor& tensor) {
+        const gpt::LatentConfig& of = model_.config().latent;
+        const TensorSpec& whole = *tensor.whole;
+        const std::vector<float> all =
+            values_of(model_.tensors(), {whole.name, {whole.rows, whole.columns}, true});
+        const auto begin_of = [&](int64_t row) { return all.begin() + row * of.channels; };
+        for (const TensorSpec& part : tensor.parts) {
+            const int64_t first = part.expert * (of.plain + of.value);
+            const int64_t values = first + of.plain;
+            const std::vector<float> rows =
+                part.part == Part::k_b
+                    ? turned({begin_of(first), begin_of(values)}, of.plain, of.channels)
+                    : std::vector(begin_of(values), begin_of(values + of.value));
+            write(rows, tensor.described(true), in_messages(whole));
+        }
     }
     void copy(const TensorSpec& spec) {
         const Tensor stored = gpt::take(model_.tensors(), spec);

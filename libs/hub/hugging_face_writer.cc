@@ -105,7 +105,8 @@ void write_hugging_face_model(const ModelHandle& model, const fs::path& from,
     const bool same = std::string(model.format()) == "Hugging Face";
     if (model.gpt)
         require(!gpt::family_of(model.gpt->config().family, "convert").unpack, from.string(),
-                ": models of the family ", model.gpt->config().family, " are not converted");
+                ": models of the family ", model.gpt->config().family,
+                " are not written as safetensors; give --to gguf and a new file");
     if (same && tokenizer_path.empty())
         copy_description(from, dtype, directory);
     else if (model.whisper)

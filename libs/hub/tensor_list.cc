@@ -105,15 +105,6 @@ const char* kind_of(gpt::Part part) {
     }
 }
 
-// (rows, columns) -> (columns, rows)
-std::vector<float> turned(const std::vector<float>& values, int64_t rows, int64_t columns) {
-    std::vector<float> out(values.size());
-    for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j)
-            out[static_cast<size_t>(j * rows + i)] = values[static_cast<size_t>(i * columns + j)];
-    return out;
-}
-
 }  // namespace
 
 int64_t ModelTensor::size() const {
@@ -161,6 +152,14 @@ Tensor take(TensorSource& source, const ModelTensor& tensor) {
     if (n.size() == 3) return source.take(tensor.name, {n[0], n[1], n[2]});
     if (tensor.in_out && source.stores_out_in()) return source.take(tensor.name, {n[1], n[0]});
     return source.take(tensor.name, {n[0], n[1]});
+}
+
+std::vector<float> turned(const std::vector<float>& values, int64_t rows, int64_t columns) {
+    std::vector<float> out(values.size());
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+            out[static_cast<size_t>(j * rows + i)] = values[static_cast<size_t>(i * columns + j)];
+    return out;
 }
 
 std::vector<float> values_of(TensorSource& source, const ModelTensor& tensor) {

@@ -25,6 +25,9 @@ std::vector<ModelTensor> tensor_list(const gpt::DecoderConfig& config);
 // Returns the tensor as the source stores it. Throws Error as TensorSource::take does.
 Tensor take(TensorSource& source, const ModelTensor& tensor);
 
+// A matrix of (rows, columns) as one of (columns, rows).
+std::vector<float> turned(const std::vector<float>& values, int64_t rows, int64_t columns);
+
 // Returns the values in the order of ModelTensor::shape, and releases all tensors taken from the
 // source. Throws Error too if a value is infinite or not a number.
 std::vector<float> values_of(TensorSource& source, const ModelTensor& tensor);

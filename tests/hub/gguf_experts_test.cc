@@ -49,6 +49,8 @@ class GgufExperts : public testing::Test {
 };
 
 TEST_F(GgufExperts, FilesInF32AreTheModel) {
+    json equal = {{"rope_scaling", gpt::family_config("deepseek_v2, groups")["rope_scaling"]}};
+    equal["rope_scaling"]["mscale"] = equal["rope_scaling"]["mscale_all_dim"];
     for (const auto& [name, settings] :
          {std::pair{"mixtral", json::object()}, {"qwen3_moe", json::object()}}) {
         const fs::path from = folder(name, settings);
@@ -128,6 +130,9 @@ TEST_F(GgufExperts, WhatIsNotWrittenIsNamed) {
     json rope = gpt::family_config("gpt_oss")["rope_scaling"];
     rope["truncate"] = true;
     EXPECT_NE(why("gpt_oss", {{"rope_scaling", rope}}).find("'truncate': expected false"),
+              std::string::npos);
+    EXPECT_NE(why("deepseek_v2, groups", json::object())
+                  .find("no place for yarn's mscale 1 and mscale_all_dim 0.707"),
               std::string::npos);
     EXPECT_FALSE(fs::exists(directory_.path() / "q8_0.gguf"));
 }

@@ -31,7 +31,8 @@ struct ConvertFlags {
                 "safetensors. safetensors is a folder as Hugging Face's transformers reads it; "
                 "ggml is a file as whisper.cpp reads it, for Whisper alone; gguf is a file as "
                 "llama.cpp reads it, for Llama, Mistral, Mixtral, Qwen2, Qwen3 and its mixtures of "
-                "experts, gpt-oss, Gemma 2 and 3, Phi-3, OLMo 2, Granite and SmolLM3.");
+                "experts, gpt-oss, DeepSeek-V2 and V3, Gemma 2 and 3, Phi-3, OLMo 2, Granite and "
+                "SmolLM3.");
         flags.add("type", convert.type, "TYPE type of the matrices in the output")
             .essential()
             .details(types.c_str());
