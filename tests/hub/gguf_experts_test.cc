@@ -40,19 +40,31 @@ class GgufExperts : public testing::Test {
         convert_model(from, path, {"", type, ""}, [](const std::string&) { FAIL(); });
         return path;
     }
-    std::vector<float> logits(const fs::path& path, const char* dtype = "f32") {
+    std::vector<float> logits(const fs::path& path) {
         std::vector<int32_t> ids;
-        for (int32_t i = 0; i < 40; ++i) ids.push_back(i * 37 % 512);
-        return gpt::logits_of(gpt::load_model(path, precision_of(dtype)), ids);
+        for (int32_t i = 0; i < 20; ++i) ids.push_back(i * 37 % 512);
+        const gpt::Model model = gpt::load_model(path, precision_of("f32"));
+        Context ctx = make_cpu_context(1);
+        gpt::Sequence sequence(ctx, model);
+        const std::span<const float> logits = sequence.forward_to_host(ctx, ids);
+        return {logits.begin(), logits.end()};
     }
     test::TemporaryDirectory directory_;
 };
 
 TEST_F(GgufExperts, FilesInF32AreTheModel) {
-    json equal = {{"rope_scaling", gpt::family_config("deepseek_v2, groups")["rope_scaling"]}};
+    json equal = {{"num_hidden_layers", 2},
+                  {"rope_scaling", gpt::family_config("deepseek_v2, groups")["rope_scaling"]}};
     equal["rope_scaling"]["mscale"] = equal["rope_scaling"]["mscale_all_dim"];
-    for (const auto& [name, settings] :
-         {std::pair{"mixtral", json::object()}, {"qwen3_moe", json::object()}}) {
+    const json two = {{"num_hidden_layers", 2}}, three = {{"num_hidden_layers", 3}};
+    for (const auto& [name, settings] : {std::pair{"mixtral", two},
+                                         {"qwen3_moe", two},
+                                         {"gpt_oss", json::object()},
+                                         {"gpt_oss, mxfp4", json::object()},
+                                         {"deepseek_v2, lite", two},
+                                         {"deepseek_v2, groups", equal},
+                                         {"deepseek_v3", two},
+                                         {"deepseek_v3, weights of any sum", three}}) {
         const fs::path from = folder(name, settings);
         EXPECT_EQ(logits(written(from, "f32")), logits(from)) << name;
     }
