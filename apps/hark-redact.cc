@@ -22,6 +22,14 @@ void run(const redact::RedactOptions& options, Console& console) {
     if (!options.mute_list.empty()) mute_file.emplace(options.mute_list);
     redact::MuteList mutes;
     std::optional<std::string> muted;  // the recording
+    redact::TranscriptRedactor::Mute mute;
+    if (mute_file)
+        mute = [&](const std::string& source, double begin, double end) {
+            require(!muted || *muted == source, "--mute-list: expected one recording (got ",
+                    muted.value_or(""), " and ", source, "); run hark-redact for each");
+            muted = source;
+            mutes.add(begin, end);
+        };
     ByteWriter out(STDOUT_FILENO, "stdout");
     redact::TranscriptRedactor redactor(
         options.finder(),
@@ -29,13 +37,7 @@ void run(const redact::RedactOptions& options, Console& console) {
             out.write(line + "\n");
             out.flush();
         },
-        [&](const std::string& source, double begin, double end) {
-            if (!mute_file) return;
-            require(!muted || *muted == source, "--mute-list: expected one recording (got ",
-                    muted.value_or(""), " and ", source, "); run hark-redact for each");
-            muted = source;
-            mutes.add(begin, end);
-        });
+        mute);
     ByteReader in(STDIN_FILENO, "stdin");
     LineReader lines(in);
     while (const std::optional<std::string> line = lines.next())

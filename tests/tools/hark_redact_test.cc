@@ -74,12 +74,27 @@ TEST(HarkRedact, FfmpegMutesByTheList) {
 TEST(HarkRedact, AMuteListIsOfOneRecording) {
     const TemporaryDirectory directory;
     const std::string file = directory.path() / "mute";
-    const std::string two =
-        line("a@b.org") + "\n" + json{{"source", "b"}, {"text", "a@b.org"}}.dump();
+    const auto timed = [](const char* source) {
+        return json{{"source", source}, {"start", 0}, {"end", 1}, {"text", "a@b.org"}}.dump();
+    };
+    const std::string two = timed("a") + "\n" + timed("b");
     expect_fails(redact({"--mute-list", file}, two), 1,
                  "--mute-list: expected one recording (got a and b); run hark-redact for each");
     EXPECT_FALSE(std::filesystem::exists(file));
     EXPECT_EQ(redact({}, two).exit_code, 0);
+}
+
+// Without times it cannot say what to mute. A segment without a finding needs none.
+TEST(HarkRedact, AMuteListNeedsTimes) {
+    const TemporaryDirectory directory;
+    const std::string file = directory.path() / "mute",
+                      input = line("Hm.") + "\n" + line(" a@b.org");
+    expect_fails(redact({"--mute-list", file}, input), 1,
+                 "stdin: line 2: the segment has no start and end; --mute-list needs them");
+    EXPECT_FALSE(std::filesystem::exists(file));
+    EXPECT_EQ(redact({}, input).exit_code, 0);
+    EXPECT_EQ(redact({"--mute-list", file}, line("Hm.")).exit_code, 0);
+    EXPECT_EQ(read_text(file), "anull\n");
 }
 
 TEST(HarkRedact, WhatIsNoTranscriptIsAnError) {

@@ -1,6 +1,7 @@
 #include "operations/redact/transcript_redactor.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/error.h"
 #include "core/json/json.h"
@@ -31,6 +32,13 @@ std::string with_labels(const std::string& text, const std::vector<Finding>& fin
     return labelled + text.substr(done);
 }
 
+bool has_times(const Json& part) {
+    return std::ranges::all_of(std::array{"start", "end"}, [&](const char* key) {
+        const auto found = part.find(key);
+        return found != part.end() && found->is_number();
+    });
+}
+
 // A word and its bytes in the segment's text.
 struct TimedWord {
     size_t begin, end;
@@ -45,9 +53,7 @@ std::vector<TimedWord> timed_words(const Json& line, const std::string& text) {
     size_t at = 0;
     for (const Json& word : *list) {
         const std::string written = word.is_object() ? string_of(word, "word") : "";
-        if (written.empty() || text.compare(at, written.size(), written) != 0 ||
-            !word.contains("start") || !word["start"].is_number() || !word.contains("end") ||
-            !word["end"].is_number())
+        if (written.empty() || text.compare(at, written.size(), written) != 0 || !has_times(word))
             return {};
         words.push_back({at, at + written.size(), word});
         at += written.size();
@@ -91,7 +97,7 @@ Json labelled_words(const std::vector<TimedWord>& words, const std::string& text
 }  // namespace
 
 struct TranscriptRedactor::Segment {
-    std::string line, text;
+    std::string line, text, where;
     Json json;
     std::vector<Finding> findings;  // in `text`, of matches that began before it
 };
@@ -104,7 +110,7 @@ TranscriptRedactor::~TranscriptRedactor() = default;
 void TranscriptRedactor::add(const std::string& line, const std::string& where) {
     constexpr const char* kExpected = "expected the lines of hark transcribe --format jsonl";
     require(is_valid_utf8(line), where, ": not UTF-8; ", kExpected);
-    Segment segment{line, "", parse_ordered_json(line, where), {}};
+    Segment segment{line, "", where, parse_ordered_json(line, where), {}};
     require(!segment.json.is_discarded(), where, ": not JSON; ", kExpected);
     require(segment.json.is_object() &&
                 (segment.json.contains("text") || segment.json.contains("error")),
@@ -153,11 +159,16 @@ void TranscriptRedactor::release_first() {
 
 void TranscriptRedactor::redact(Segment& segment) {
     const std::string source = string_of(segment.json, "source");
-    const auto mute = [&](double begin, double end) { mute_(source, begin, end); };
+    const auto mute = [&](double begin, double end) {
+        if (mute_) mute_(source, begin, end);
+    };
     const std::vector<TimedWord> words = timed_words(segment.json, segment.text);
     // Without the times of words all of the segment is silenced.
-    if (words.empty())
+    if (mute_ && words.empty()) {
+        require(has_times(segment.json), segment.where,
+                ": the segment has no start and end; --mute-list needs them");
         mute(number_or_zero(segment.json, "start"), number_or_zero(segment.json, "end"));
+    }
     segment.json["text"] = with_labels(segment.text, segment.findings);
     if (segment.json.contains("tokens")) segment.json["tokens"] = Json::array();
     if (segment.json.contains("words"))

@@ -15,7 +15,8 @@ namespace hark::redact {
 class TranscriptRedactor {
   public:
     using Write = std::function<void(const std::string& line)>;
-    // Told the seconds of each part of a recording that is replaced.
+    // Told the seconds of each part of a recording that is replaced. Without it no times are
+    // needed.
     using Mute = std::function<void(const std::string& source, double begin, double end)>;
 
     TranscriptRedactor(Finder finder, Write write, Mute mute);
@@ -25,7 +26,7 @@ class TranscriptRedactor {
     // of its recording are there, since a number may go over several; one without a finding is
     // written as it came. In others `text` and `words` have labels, "[PHONE]", and `tokens` is
     // empty. Strings under keys that whisper-transcribe does not write are searched too. Throws
-    // Error beginning with `where` if it is no such line.
+    // Error beginning with `where` if it is no such line, or lacks the times that `mute` is told.
     void add(const std::string& line, const std::string& where);
     // Writes what is held back.
     void finish();
