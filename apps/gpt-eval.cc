@@ -3,6 +3,8 @@
 //   stdin -> LineReader -> EvalTask (ModelRows) -> measures -> stdout
 #include <unistd.h>
 
+#include <utility>
+
 #include "core/profile/run_counts.h"
 #include "gpt/eval/eval_tool_options.h"
 #include "text/line_reader.h"
@@ -38,8 +40,10 @@ void run(const gpt::EvalToolOptions& options, Console& console) {
 
     ByteReader in(STDIN_FILENO, "stdin");
     LineReader lines(in, options.input_format == "text");
+    bool is_first = true;
     while (const std::optional<std::string> line = lines.next()) {
         if (line->empty()) continue;
+        if (std::exchange(is_first, false)) options.check_first(*line, lines.where());
         try {
             task->add(options.parse(*line));
         } catch (const Error& why) {
@@ -68,7 +72,8 @@ distributions are from the original's: what a quantised form loses.
 its context. acc is the share of questions whose right choice is the likeliest,
 acc_norm the same of the choices' loss per character.
 The numbers are those of lm-eval for the same texts and windows. A line that is
-wrong is named and left out, and the exit status is 1.)",
+wrong is named and left out, and the exit status is 1. A first line that is not
+JSON ends the run.)",
     .examples = R"(# Perplexity of a text
 gpt-eval -m demo --input-format text < book.txt
 # HellaSwag, as it is published

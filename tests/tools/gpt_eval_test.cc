@@ -61,6 +61,14 @@ TEST(GptEval, AWholeText) {
     EXPECT_EQ(json::parse(whole.out)["texts"], 1);
 }
 
+// What is measured is the text as it is.
+TEST(GptEval, ATextThatIsNotUtf8IsRefused) {
+    const ProcessResult run = evaluate({"--input-format", "text"}, "na\xefve");
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_EQ(run.out, "");
+    EXPECT_EQ(run.err, "gpt-eval: stdin: not UTF-8; convert it with iconv\n");
+}
+
 TEST(GptEval, ComparesWithTheOriginal) {
     const auto compare = [](std::vector<std::string> arguments) {
         arguments.insert(arguments.end(), {"--against", kGptDemo, "--format", "json"});
@@ -89,6 +97,17 @@ TEST(GptEval, WrongLinesAreLeftOut) {
               "gpt-eval: stdin: line 3: expected a JSON object, found text that is not JSON\n"
               "gpt-eval: stdin: line 4: expected a field choices, found none\n");
     EXPECT_EQ(json::parse(run.out)["questions"], 1);
+    // A file that is no JSON at all would be an error per line.
+    for (const char* task : {"perplexity", "choice"}) {
+        const ProcessResult text = evaluate({"--task", task}, "\nA book.\nIts end.\n");
+        EXPECT_EQ(text.exit_code, 1);
+        EXPECT_EQ(text.out, "");
+        EXPECT_EQ(text.err,
+                  "gpt-eval: stdin: line 2: expected a JSON object, found text that is not JSON" +
+                      std::string(*task == 'c'
+                                      ? "\n"
+                                      : "; --input-format text scores all of stdin as one text\n"));
+    }
     const std::string empty = R"({"context": "a", "choices": ["b", ""], "answer": 0})";
     expect_contains(evaluate({"--task", "choice"}, empty).err, "choice 1: expected a text");
 }
@@ -101,8 +120,7 @@ TEST(GptEval, RefusesWhatItCannotDo) {
     const ProcessResult context = evaluate({"--context", "513"}, "{}");
     EXPECT_EQ(context.exit_code, 1);
     EXPECT_EQ(context.err,
-              "gpt-eval: context: a model has 512 positions (got 513); give fewer tokens with "
-              "--context\n");
+              "gpt-eval: --context: expected at most the model's 512 positions, got 513\n");
     const ProcessResult usage = evaluate({"--task", "arc", "--against", kGptDemo}, "{}");
     EXPECT_EQ(usage.exit_code, 2);
     expect_contains(usage.err, "--against needs --task perplexity (got arc)");

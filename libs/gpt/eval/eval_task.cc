@@ -152,11 +152,16 @@ EvalModels eval_models(Context& ctx, const Tokenizer& tokenizer, ModelRows& mode
                        ModelRows* reference, int64_t context) {
     const int64_t own = model.model().config.n_positions;
     const EvalModels models{ctx, tokenizer, model, reference, context > 0 ? context : own};
+    require(context <= own, "--context: expected at most the model's ", own, " positions, got ",
+            context);
+    if (reference) {
+        const int64_t most = reference->model().config.n_positions;
+        require(models.positions <= most, "--against: the original has ", most,
+                " positions, a window ", models.positions, "; give --context ", most);
+    }
     for (const ModelRows* rows : {&model, reference}) {
         if (!rows) continue;
         const DecoderConfig& config = rows->model().config;
-        require(models.positions <= config.n_positions, "context: a model has ", config.n_positions,
-                " positions (got ", models.positions, "); give fewer tokens with --context");
         require(tokenizer.vocab_size() <= config.n_vocab, "the tokenizer has ",
                 tokenizer.vocab_size(), " tokens, a model only ", config.n_vocab);
     }

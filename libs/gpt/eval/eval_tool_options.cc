@@ -67,8 +67,17 @@ void EvalToolOptions::check() const {
                               : "gpt-eval -m MODEL --task " + task + " < FILE.jsonl");
 }
 
+void EvalToolOptions::check_first(const std::string& line, const std::string& where) const {
+    if (input_format == "text")
+        return require(is_valid_utf8(line), where, ": not UTF-8; convert it with iconv");
+    const size_t begin = line.find_first_not_of(" \t");
+    require(begin != std::string::npos && (line[begin] == '{' || line[begin] == '['), where,
+            ": expected a JSON object, found text that is not JSON",
+            task == "perplexity" ? "; --input-format text scores all of stdin as one text" : "");
+}
+
 nlohmann::json EvalToolOptions::parse(const std::string& line) const {
-    if (input_format == "text") return {{"text", replace_invalid(line)}};
+    if (input_format == "text") return {{"text", line}};
     nlohmann::json root = parse_json(line, "the line");
     require(root.is_object(), "expected a JSON object, found ", json_kind(root));
     return root;
