@@ -140,7 +140,7 @@ TEST(GptGenerate, APromptThatDoesNotFitIsAnErrorWithBothFigures) {
 TEST(GptGenerate, TheContextIsTheModelsOrLess) {
     const ProcessResult more = generate({"--context", "513"}, "The king");
     EXPECT_EQ(more.exit_code, 1);
-    expect_contains(more.err, "context: the model has 512 positions (got 513)");
+    expect_contains(more.err, "--context: expected at most the model's 512 positions, got 513\n");
     const ProcessResult cut =
         generate({"--temperature", "0", "--context", "12", "--format", "jsonl"}, "The king");
     EXPECT_EQ(cut.exit_code, 0) << cut.err;

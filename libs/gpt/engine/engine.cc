@@ -21,8 +21,8 @@ int64_t or_else(int64_t value, int64_t otherwise) { return value > 0 ? value : o
 
 EngineOptions complete(EngineOptions options, const Context& ctx, const DecoderConfig& config) {
     const int64_t positions = config.n_positions;
-    require(options.context <= positions, "context: the model has ", positions, " positions (got ",
-            options.context, "); give fewer tokens");
+    require(options.context <= positions, "--context: expected at most the model's ", positions,
+            " positions, got ", options.context);
     require(!config.has_longrope(), "a model with longrope computes one text at a time");
     options.context = or_else(options.context, positions);
     options.max_sequences = or_else(options.max_sequences, default_sequences(ctx));

@@ -19,8 +19,8 @@ int64_t prefill_rows(const Context& ctx, const SequenceOptions& options) {
 KvCacheShape sequence_shape(const Context& ctx, const Model& model,
                             const SequenceOptions& options) {
     const int64_t positions = model.config.n_positions;
-    require(options.context <= positions, "context: the model has ", positions, " positions (got ",
-            options.context, "); give fewer tokens");
+    require(options.context <= positions, "--context: expected at most the model's ", positions,
+            " positions, got ", options.context);
     KvCacheShape shape = cache_shape(model.config, model.precision.cache,
                                      options.context > 0 ? options.context : positions);
     shape.block = ctx.on_cuda() ? 0 : kBlockTokens;
