@@ -26,14 +26,9 @@ std::string format_of(const ConvertOptions& options, const fs::path& to) {
     return ending == ".gguf" ? "gguf" : ending == ".bin" ? "ggml" : "safetensors";
 }
 
-void make_parent(const fs::path& path) {
-    std::error_code failed;
-    fs::create_directories(fs::absolute(path).parent_path(), failed);
-}
-
 void check_new_file(const fs::path& to) {
     gpt::check_target(to, false);
-    make_parent(to);
+    gpt::make_parent(to);
     require(!fs::exists(to), to.string(), ": exists already; give a new file");
 }
 
@@ -71,7 +66,7 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
         return;
     }
     gpt::check_target(to, true);
-    make_parent(to);
+    gpt::make_parent(to);
     AtomicDirectory directory(to);
     write_hugging_face_model(model, from, options.tokenizer, dtype, directory.path());
     if (!fs::exists(directory.path() / "tokenizer.json") &&

@@ -59,6 +59,8 @@ TEST(GptTrain, ModelsGoToLlmcAndBack) {
         EXPECT_EQ(result.exit_code, 0) << result.err;
     };
     exported(file, "f32");
+    exported(folder.path() / "a/new/folder.bin", "f32");
+    EXPECT_EQ(read_text(folder.path() / "a/new/folder.bin"), read_text(file));
     exported(half, "bf16");
     // Width 32, 2 layers, 32 positions, 257 tokens padded to 384.
     const size_t count = 384 * 32 + 32 * 32 + 2 * (12 * 32 * 32 + 13 * 32) + 2 * 32;

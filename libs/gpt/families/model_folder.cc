@@ -72,4 +72,9 @@ void check_target(const fs::path& path, bool folder) {
             above.string());
 }
 
+void make_parent(const fs::path& path) {
+    std::error_code failed;
+    fs::create_directories(fs::absolute(path).parent_path(), failed);
+}
+
 }  // namespace hark::gpt

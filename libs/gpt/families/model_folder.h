@@ -28,4 +28,7 @@ void copy_description(const std::filesystem::path& from, const std::filesystem::
 // directory, and with `folder` it is missing or an empty directory.
 void check_target(const std::filesystem::path& path, bool folder);
 
+// Makes the folder that `path` is in; if that fails, writing to `path` says why.
+void make_parent(const std::filesystem::path& path);
+
 }  // namespace hark::gpt

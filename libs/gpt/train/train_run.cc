@@ -258,11 +258,15 @@ void TrainRun::export_final_model() {
     const Dtype dtype = options_.export_type == "f32"   ? Dtype::f32
                         : options_.export_type == "f16" ? Dtype::f16
                                                         : Dtype::bf16;
-    if (!options_.export_llmc.empty())
+    if (!options_.export_llmc.empty()) {
+        make_parent(options_.export_llmc);
         write_llmc(options_.export_llmc, initial_.config, layout, parameters, dtype);
-    if (!options_.export_model.empty())
+    }
+    if (!options_.export_model.empty()) {
+        make_parent(options_.export_model);
         export_model(options_.export_model, initial_.config, initial_.directory, layout, parameters,
                      dtype);
+    }
 }
 
 // Steps after the checkpoint are repeated, and write their samples again.
