@@ -228,6 +228,11 @@ TEST(GptTrain, DamagedCheckpointsAreNamed) {
     }
 }
 
+TEST(GptTrain, TakesTokenFilesByTheirFlag) {
+    expect_fails(run_tool("gpt-train", {"train.bin"}), 2,
+                 "takes no arguments (got train.bin); give token files with --train");
+}
+
 TEST(GptTrain, ARunGoesOnAsItWasBegunAlone) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";

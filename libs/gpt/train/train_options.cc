@@ -134,6 +134,9 @@ double OptimizerOptions::rate_of(int64_t step, int64_t steps) const {
 }
 
 void TrainOptions::flags(Flags& flags) {
+    flags.reject_arguments([](const std::string& arguments, const std::string&) {
+        return concat("takes no arguments (got ", arguments, "); give token files with --train");
+    });
     flags.section("Data");
     flags.add_repeated("train", train, "FILE token file to train on, or `synthetic`")
         .essential()
