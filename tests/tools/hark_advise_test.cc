@@ -155,6 +155,12 @@ TEST_F(Advise, WrongUses) {
     expect_fails_without_output(
         advise(kWhisper + " --device cpu --threads 1 --run --input /nowhere/a.wav"), 1,
         "/nowhere/a.wav");
+    expect_fails_without_output(advise("tiny"), 2,
+                                "takes no arguments (got tiny); give the model with --model");
+    const std::string sound = (samples_dir() / "key.wav").string();
+    expect_fails_without_output(
+        advise(kGpt + " --device cpu --threads 1 --run --input '" + sound + "'"), 1,
+        sound + ": this is no text");
 }
 
 }  // namespace

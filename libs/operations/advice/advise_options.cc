@@ -26,6 +26,9 @@ const KnownGpu* known_gpu(int index) {
 }  // namespace
 
 void AdviseOptions::flags(Flags& flags) {
+    flags.reject_arguments([](const std::string& arguments, const std::string&) {
+        return concat("takes no arguments (got ", arguments, "); give the model with --model");
+    });
     flags.section("Model and machine");
     flags.add_name("model,m", model, "MODEL name or path of a model, or of its config.json")
         .completes(Completes::model)

@@ -12,6 +12,7 @@
 #include "hub/verify.h"
 #include "kernels/runtime/backend.h"
 #include "operations/doctor/finding.h"
+#include "text/line_reader.h"
 
 namespace hark::advice {
 namespace {
@@ -64,7 +65,9 @@ std::vector<std::string> recordings(const std::vector<std::string>& inputs) {
 std::vector<std::string> prompt_lines(const std::vector<std::string>& inputs) {
     std::vector<std::string> prompts;
     for (const std::string& input : inputs) {
-        std::istringstream lines(read_file_or_pipe(input));
+        const std::string text = read_file_or_pipe(input);
+        require_text(text, input);
+        std::istringstream lines(text);
         for (std::string line; std::getline(lines, line);)
             if (!line.empty()) prompts.push_back(line);
     }
