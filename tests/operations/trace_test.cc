@@ -133,6 +133,11 @@ TEST_F(TraceTest, WhatIsNoProfileIsRefused) {
          {"nonsense\n[\n", "1,\n", R"({"name":"a","ph":"M","pid":1e300,"tid":1},)",
           R"({"name":"a"},)", R"({"name":"a","ph":"X","pid":1,"tid":1},)"})
         EXPECT_NE(error({write("c", line)}).find("c: line "), std::string::npos) << line;
+    for (const std::string line : {"[1],", R"({"text":"a transcript"})"})
+        EXPECT_TRUE(
+            error({write("c", line)})
+                .ends_with("c: line 2: no event of a trace; expected what --profile writes"))
+            << line;
     EXPECT_NE(error({folder.path() / "none"}).find("none"), std::string::npos);
 }
 

@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kNoEvent = ": no event of a trace; expected what --profile writes";
+
 // The line without what makes a list of the file's lines; empty: it has no event.
 std::string event_text(std::string line) {
     while (line.ends_with(' ') || line.ends_with(',')) line.pop_back();
@@ -39,7 +41,7 @@ std::string text_of(const Json& event, const char* key, const std::string& where
 }
 
 TraceEvent event_of(Json json, const std::string& where) {
-    require(json.is_object(), where, ": expected an event of a trace");
+    require(json.is_object() && json.contains("ph"), where, kNoEvent);
     TraceEvent event;
     event.phase = text_of(json, "ph", where);
     event.name = text_of(json, "name", where);
@@ -63,7 +65,7 @@ void for_each_event(const std::string& path, Console* console,
     LineReader lines(in);
     std::optional<std::string> broken;  // where a line is no event, if it is not the last one
     while (const std::optional<std::string> line = lines.next("the trace")) {
-        if (broken) fail(*broken, ": no event of a trace; expected what --profile writes");
+        if (broken) fail(*broken, kNoEvent);
         const std::string text = event_text(*line);
         if (text.empty()) continue;
         Json json = parse_ordered_json(text, lines.where());
@@ -73,7 +75,7 @@ void for_each_event(const std::string& path, Console* console,
             use(event_of(std::move(json), lines.where()));
     }
     if (!broken) return;
-    require(lines.number() > 1, *broken, ": no event of a trace; expected what --profile writes");
+    require(lines.number() > 1, *broken, kNoEvent);
     if (console)
         console->warning(concat(*broken, ": the last event is half-written and left out; its tool ",
                                 "was killed"));
