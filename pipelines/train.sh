@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
-# Usage: hark train [OPTION]... [TEXT]...
+# Usage: hark train [OPTION]... TEXT...
 # Trains a tokenizer and a small language model on texts, then writes a sample of
 # the model.
 #
-# Without a TEXT it trains on hark's own documents, about three minutes on two
-# CPU cores, and shows that a killed run resumes exactly. The same command
-# continues a stopped run. DIR is a model for gpt-generate --model. It also has
-# tokenizer/, train.bin, val.bin, tensorboard/, run.tsv (a line per step) and
-# run.png. Settings that are not given are those of the preset quick-test,
-# or of --config's.
+# The same command continues a stopped run. DIR is a model for gpt-generate
+# --model. It also has tokenizer/, train.bin, val.bin, tensorboard/, run.tsv (a
+# line per step) and run.png. Settings that are not given are those of the preset
+# quick-test, or of --config's.
 #
 # Options:
 #   -o, --output-dir DIR  folder of the run [run]
@@ -17,12 +15,12 @@
 #       --config FILE     preset of gpt-train's settings [quick-test]
 #   -p, --prompt TEXT     prompt of the sample [The]
 #       --prove-resume    kill a short run too, resume it, compare the models
+#       --demo            train on hark's own documents, with --prove-resume
 #   -h, --help            print a short help and exit
 #
 # Also all options of: gpt-train.
 #
 # Examples:
-#   hark train
 #   hark train book.txt --output-dir book --steps 2000
 #   hark train *.txt --layers 6 --width 192 --heads 6 --output-dir larger
 set -euo pipefail
@@ -35,8 +33,11 @@ help_if_asked "$@"
 use_tools || exit
 
 readonly proof_steps=60 killed_at=25 proof_saves=10
-run=run steps="" vocab_size=512 prompt=The prove="" texts=() preset="" warmup=""
+# Two characters are a token or more, and 1,235 tokens are the fewest of which some are held out.
+readonly least_bytes=5000
+run=run steps="" vocab_size=512 prompt=The prove="" demo="" texts=() preset="" warmup=""
 options=()     # of each run of gpt-train
+checked=()     # those that gpt-train can check before there are tokens
 run_options=() # of the run itself alone
 proof_options=(--steps "$proof_steps" --save-every "$proof_saves")
 
@@ -44,7 +45,7 @@ parse() {
     learn_flags gpt-train
     flag_name[--prompt]=--prompt flag_value[--prompt]=yes
     flag_name[-p]=--prompt flag_value[-p]=yes
-    flag_name[--prove-resume]=--prove-resume
+    flag_name[--prove-resume]=--prove-resume flag_name[--demo]=--demo
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | --help-all | -h | --version) help_if_asked "$1" ;;
@@ -61,8 +62,13 @@ parse() {
     [ -n "$preset$steps" ] || steps=1000
     [[ "${steps:-1}" =~ ^[1-9][0-9]{0,8}$ ]] ||
         wrong "--steps: expected a number above 0, got '$steps'"
-    [[ "$vocab_size" =~ ^[1-9][0-9]{2,6}$ && "$vocab_size" -ge 256 ]] ||
-        wrong "--vocab-size: expected 256 at least, got '$vocab_size'"
+    [[ "$vocab_size" =~ ^[1-9][0-9]{2,5}$ && "$vocab_size" -ge 256 ]] ||
+        wrong "--vocab-size: expected 256 to 999999, got '$vocab_size'"
+    if [ -n "$demo" ]; then
+        [ ${#texts[@]} -eq 0 ] || wrong "--demo: has texts of its own, got '${texts[0]}'"
+    else
+        [ ${#texts[@]} -gt 0 ] || wrong "expected a text; hark train --demo shows a run without one"
+    fi
     [ -z "$steps" ] || run_options+=(--steps "$steps")
     # A preset that is given has its own warmup, for which the proof is too short.
     [ -n "$warmup$preset" ] || run_options+=(--warmup $((steps / 10)))
@@ -74,7 +80,7 @@ take_option() {
     case "$flag" in
         --output-dir | --steps | --vocab-size | --config | --prompt)
             [ -n "$value" ] || wrong "$flag: expected a value" ;;
-        --prove-resume)
+        --prove-resume | --demo)
             [[ "${words[0]}" != *=* ]] || wrong "$flag: expected no value, got '$value'" ;;
     esac
     case "$flag" in
@@ -84,13 +90,19 @@ take_option() {
         --config) preset="$value" ;;
         --prompt) prompt="$value" ;;
         --prove-resume) prove=yes ;;
+        --demo) demo=yes prove=yes ;;
         --train | --val | --tokenizer | --model | --tensorboard)
             wrong "$flag: this command chooses it; use gpt-train" ;;
         --dry-run) wrong "$flag: not an option of this command; use gpt-train $flag" ;;
         --no-dry-run) ;; # set_training passes it
         --save-every | --export-*) run_options+=("${words[@]}") ;;
-        --warmup) warmup="$value" && options+=("${words[@]}") ;;
-        *) options+=("${words[@]}") ;;
+        --*mask-documents | --sample-* | --profile | --metrics | --*stats | --rendezvous* | --rank* | \
+            --token-file) options+=("${words[@]}") ;;
+        *)
+            [ "$flag" != --warmup ] || warmup="$value"
+            options+=("${words[@]}")
+            checked+=("${words[@]}")
+            ;;
     esac
 }
 
@@ -105,8 +117,7 @@ first_of() {
 
 find_texts() {
     local documents text
-    if [ ${#texts[@]} -eq 0 ]; then
-        prove=yes
+    if [ -n "$demo" ]; then
         documents="$(first_of "$here/../docs" "$here/../../share/doc/hark/docs")"
         mapfile -t texts < <(find "$documents" "${documents%/*}/README.md" -name '*.md' | LC_ALL=C sort)
     fi
@@ -116,14 +127,24 @@ find_texts() {
     done
 }
 
+# check_options: gpt-train takes them and the preset. A long text takes minutes; this is known before.
+check_options() {
+    gpt-train --config "$preset" --dry-run --train synthetic --vocab-size "$vocab_size" \
+        --no-mask-documents --sample-every 0 "${checked[@]}" "${run_options[@]}" > /dev/null || exit
+}
+
 # A run's tokens are those of its first texts, so other texts need another folder.
 check_texts() {
-    local sums
+    local sums bytes
+    bytes="$(cat -- "${texts[@]}" | wc -c)"
+    [ "$bytes" -ge "$least_bytes" ] ||
+        die "${texts[0]}: too little text (got $bytes bytes, expected $least_bytes at least)"
     make_folder "$run" || exit 1
     sums="$(cat -- "${texts[@]}" | cksum) $vocab_size"
     [ -e "$run/texts.cksum" ] || echo "$sums" > "$run/texts.cksum"
     [ "$sums" = "$(cat "$run/texts.cksum")" ] ||
-        die "$run: this run has other texts or another --vocab-size; choose another --output-dir"
+        die "$run: this run has other texts or another --vocab-size; choose another --output-dir$(
+            compgen -G "$run/step-*" > /dev/null || echo ", or remove it: it has no checkpoint")"
 }
 
 make_tokens() {
@@ -189,6 +210,7 @@ parse "$@"
 find_texts
 [ -n "$preset" ] || preset="$(first_of "$here/../presets/gpt-train/quick-test.conf" \
     "$here/../../share/hark/presets/gpt-train/quick-test.conf")"
+check_options
 check_texts
 # A signal ends this command once its stage has ended; gpt-train saves its checkpoint first.
 end_on_signals

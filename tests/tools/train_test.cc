@@ -144,24 +144,37 @@ TEST(Train, NamesWhatIsWrong) {
         {"none.txt", 1, "none.txt: cannot read this text"},
         {"book.txt --steps none", 2, "--steps: expected a number above 0, got 'none'"},
         {"book.txt --steps", 2, "--steps: expected a value"},
-        {"book.txt --vocab-size 100", 2, "--vocab-size: expected 256 at least, got '100'"},
-        {"book.txt --vocab-size=100", 2, "--vocab-size: expected 256 at least, got '100'"},
+        {"", 2, "expected a text; hark train --demo shows a run without one"},
+        {"--demo book.txt", 2, "--demo: has texts of its own, got 'book.txt'"},
+        {"book.txt --vocab-size 100", 2, "--vocab-size: expected 256 to 999999, got '100'"},
+        {"book.txt --vocab-size=1000000", 2, "--vocab-size: expected 256 to 999999, got '1000000'"},
         {"book.txt --prove-resume=yes", 2, "--prove-resume: expected no value, got 'yes'"},
         {"book.txt --dry-run", 2, "use gpt-train --dry-run"},
         {"book.txt --config none.conf", 1, "none.conf: cannot read this preset"},
         {"book.txt --val=x.bin", 2, "--val: this command chooses it"},
         {"book.txt --train x.bin", 2, "--train: this command chooses it"},
         {"book.txt --stepz 3", 2, "--stepz"},
-        {"short.txt", 1, "gpt-tokenize: "},
+        {"short.txt", 1, "short.txt: too little text (got 9 bytes, expected 5000 at least)"},
+        {"book.txt --learning-rate 99", 2, "gpt-train: --learning-rate: expected a number from 0"},
+        {"book.txt --config short.txt", 1, "gpt-train: short.txt:1: "},
+        {"book.txt --export-model book.txt", 1, "gpt-train: book.txt: expected a new or empty"},
     };
     for (const auto& wrong : cases) {
         const ProcessResult result = train_script(folder, wrong.arguments);
         EXPECT_EQ(result.exit_code, wrong.exit_code) << wrong.arguments << result.err;
         EXPECT_EQ(result.out, "") << wrong.arguments;
         expect_contains(result.err, wrong.message);
-        fs::remove_all(folder.path() / "run");
+        EXPECT_FALSE(fs::exists(folder.path() / "run")) << wrong.arguments;
     }
+    // Which needs tokens, or a tokenizer, is no reason to refuse it.
+    const std::string fine =
+        "book.txt --steps 2 --mask-documents --sample-every 1 --output-dir fine";
+    EXPECT_EQ(train_script(folder, fine).exit_code, 0);
     ASSERT_EQ(train_script(folder, "book.txt --steps 2").exit_code, 0);
-    write_text(folder.path() / "book.txt", "another text");
-    expect_contains(train_script(folder, "book.txt --steps 2").err, "choose another --output-dir");
+    write_text(folder.path() / "book.txt", read_text(source_dir() / "docs/style.md"));
+    expect_contains(train_script(folder, "book.txt --steps 2").err,
+                    "choose another --output-dir\n");
+    fs::remove_all(folder.path() / "run/step-00000002");
+    expect_contains(train_script(folder, "book.txt --steps 2").err,
+                    "choose another --output-dir, or remove it: it has no checkpoint\n");
 }
