@@ -62,7 +62,7 @@ parse() {
         shift
     done
     [ ${#words_given[@]} -eq 2 ] ||
-        wrong "expected a recording and a question, got ${#words_given[@]} arguments"
+        wrong "expected a recording and a question, got $(counted ${#words_given[@]} argument)"
     [ -n "$server" ] || [ -z "$key_file" ] || wrong "--api-key-file: needs --server"
 }
 

@@ -56,7 +56,7 @@ parse() {
         esac
         shift
     done
-    [ ${#arguments[@]} -ge 2 ] || wrong "expected a folder and words, got ${#arguments[@]} arguments"
+    [ ${#arguments[@]} -ge 2 ] || wrong "expected a folder and words, got $(counted ${#arguments[@]} argument)"
     [[ "$matches" =~ ^[1-9][0-9]{0,5}$ ]] || wrong "--matches: expected 1 to 999999, got '$matches'"
     folder="${arguments[0]}" question="${arguments[*]:1}"
     question="${question//[$'\n\r\t']/ }"
@@ -169,6 +169,7 @@ keep_vectors() {
     local file rows width
     store="$folder/.hark/search/$(printf '%s' "$model" | tr -c 'A-Za-z0-9._-' _)"
     make_folder "$store" || return
+    [ -w "$store" ] || die "$store: cannot write into this folder, where the vectors are kept"
     store="$(realpath -- "$store")" || return
     exec {lock}> "$store/lock" && flock "$lock" || return
     mkdir "$work/new" && : > "$work/stale" || return

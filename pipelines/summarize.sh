@@ -180,7 +180,9 @@ shorten() {
 
 # summarize PATH: its minutes get their name once they are whole.
 summarize() {
-    local file="${target[$1]}.minutes.md" whole line
+    local file="${target[$1]}.minutes.md" folder whole line
+    folder="$(dirname -- "$file")"
+    [ -w "$folder" ] || { say "$folder: cannot write into this folder"; return 1; }
     text_of "$1" || return
     until minutes_of_text; do
         too_long && shorten "$1" && continue
@@ -192,8 +194,11 @@ summarize() {
     done
     cat "$work/errors" >&2
     # Next to its final name first: a rename is whole or not at all.
-    whole="$(dirname -- "$file")/.hark-minutes.$$"
-    cp -- "$work/minutes" "$whole" && mv -fT -- "$whole" "$file"
+    whole="$folder/.hark-minutes.$$"
+    cp -- "$work/minutes" "$whole" 2> /dev/null && mv -fT -- "$whole" "$file" 2> /dev/null && return
+    rm -f -- "$whole"
+    say "$file: cannot write"
+    return 1
 }
 
 # show_pipe_of PATH: of a recording, or of a transcript.

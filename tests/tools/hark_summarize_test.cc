@@ -82,6 +82,20 @@ TEST_F(HarkSummarize, WhatFailsIsNamedAndTheRestIsDone) {
     EXPECT_FALSE(fs::exists(folder_.path() / "a.minutes.md"));
 }
 
+TEST_F(HarkSummarize, AFolderThatCannotBeWrittenIsNamed) {
+    fs::create_directories(folder_.path() / "in");
+    write_text(folder_.path() / "in/b.txt", "One.\n");
+    fs::permissions(folder_.path() / "in", fs::perms::owner_read | fs::perms::owner_exec);
+    const ProcessResult result =
+        run_shell("cd '" + folder_.path().string() + "' && " + kWithoutRights +
+                  "hark summarize in -m ./model --max-tokens 20 --threads 1");
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_EQ(result.err,
+              "hark summarize: in: cannot write into this folder\n"
+              "hark summarize: 0 written, 0 already there, 1 failed\n");
+    fs::permissions(folder_.path() / "in", fs::perms::owner_all);
+}
+
 TEST_F(HarkSummarize, ShowsItsPipes) {
     folder_.copy("sea.wav", "sea.wav");
     write_text(folder_.path() / "b.txt", "One.\n");

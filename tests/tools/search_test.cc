@@ -63,6 +63,19 @@ TEST_F(Search, AFullDiskIsNamed) {
     EXPECT_EQ(full.err, "hark search: stdout: cannot write\n");
 }
 
+TEST_F(Search, AFolderThatTakesNoVectorsIsNamed) {
+    const std::string store = "meetings/.hark/search/._tiny", tiny = model();
+    fs::create_directories(folder_.path() / store);
+    const ProcessResult closed =
+        run_shell("cd '" + folder_.path().string() + "' && chmod a-w " + store + " && " +
+                  kWithoutRights + "hark search meetings roof" + tiny);
+    EXPECT_EQ(closed.exit_code, 1);
+    EXPECT_EQ(closed.out, "");
+    expect_contains(closed.err, "search/._tiny: cannot write into this folder, where the vectors");
+    EXPECT_EQ(std::count(closed.err.begin(), closed.err.end(), '\n'), 1) << closed.err;
+    fs::permissions(folder_.path() / store, fs::perms::owner_all);
+}
+
 TEST_F(Search, NothingFound) {
     const ProcessResult none = search("meetings zebra");
     EXPECT_EQ(none.exit_code, 1);
@@ -74,7 +87,7 @@ TEST_F(Search, NothingFound) {
 }
 
 TEST_F(Search, WrongUsage) {
-    EXPECT_EQ(search("meetings").exit_code, 2);
+    expect_fails(search("meetings"), 2, "expected a folder and words, got 1 argument; ");
     EXPECT_EQ(search("meetings ' '").exit_code, 2);
     EXPECT_EQ(search("meetings roof --matches 0").exit_code, 2);
     EXPECT_EQ(search("meetings roof --format tsv").exit_code, 2);

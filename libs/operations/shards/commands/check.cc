@@ -36,7 +36,7 @@ void ShardFolders::flags(Flags& flags) {
 
 void ShardFolders::check() const {
     require_usage(words.size() == 2, "expected the folders of the shards and of the results, got ",
-                  words.size(), " arguments");
+                  words.size(), words.size() == 1 ? " argument" : " arguments");
 }
 
 int check_command(int argc, char** argv) {
