@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/half.h"
+#include "kernels/checks.h"
 #include "kernels/runtime/parallel.h"
 
 namespace hark {
