@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/checks.h"
 #include "kernels/linear/onednn.h"
 #include "kernels/linear/panels.h"
 #include "kernels/linear/quantized_product.h"
