@@ -23,6 +23,12 @@ std::vector<ManifestEntry> entries_of(const std::string& lines) {
     return parse_manifest(lines, "/data", "list");
 }
 
+TEST(Manifest, ARecordingIsNone) {
+    const std::string sound = (test::samples_dir() / "key.wav").string();
+    EXPECT_EQ(error_of([&] { read_input(sound, ""); }),
+              sound + ": this is no manifest (got a zero byte); of recordings give their folder");
+}
+
 // Recordings of some seconds.
 std::vector<ManifestEntry> of_lengths(const std::vector<double>& lengths) {
     std::string lines;

@@ -151,6 +151,8 @@ std::vector<ManifestEntry> read_input(const std::string& path, const std::string
     const std::string text =
         read_file_or_pipe(path == "-" ? "/dev/stdin" : path, kMaxManifestBytes);
     const std::string where = path == "-" ? "stdin" : path;
+    require(text.substr(0, 4096).find('\0') == std::string::npos, where,
+            ": this is no manifest (got a zero byte); of recordings give their folder");
     const fs::path folder = path == "-" ? fs::path() : fs::path(path).parent_path();
     return format == "lhotse" ? parse_lhotse(text, folder, where)
                               : parse_manifest(text, folder, where);
