@@ -2,6 +2,7 @@
 // Golden: tests/golden/whisper_transcribe.py.
 #include <gtest/gtest.h>
 
+#include "core/profile/measured_run.h"
 #include "whisper/transcripts.h"
 
 namespace hark::test {
@@ -15,11 +16,37 @@ const json& transcribe_all() {
     return kGolden;
 }
 
+// Counts the encoder's runs.
+class EncoderRuns {
+  public:
+    EncoderRuns() {
+        console_.stats = true;
+        measured_.emplace("test", console_);
+    }
+    int64_t count() const { return total() - before_; }
+
+  private:
+    static int64_t total() {
+        for (const StageTotal& one : stage_totals())
+            if (one.stage == "encode") return one.spans;
+        return 0;
+    }
+
+    Console console_{"test"};
+    std::optional<MeasuredRun> measured_;
+    int64_t before_ = total();
+};
+
 class Recording : public testing::TestWithParam<size_t> {};
 
 TEST_P(Recording, EqualsReferenceInF32) {
     const json& entry = transcribe_all()["recordings"][GetParam()];
+    const EncoderRuns encoder;
     expect_same_recording(entry, run(entry, "f32", {0}));
+    // The language and the text share a window without padding. Padding differs: silence, zeros.
+    const bool detects = !entry.value("options", json::object()).contains("language");
+    const bool again = detects && entry["seconds"].get<double>() < 30;
+    EXPECT_EQ(encoder.count(), std::ssize(entry["windows"]) + (again ? 1 : 0));
 }
 
 INSTANTIATE_TEST_SUITE_P(Golden, Recording, testing::ValuesIn(fewer_long_ones(40, 8, 5)),
@@ -84,6 +111,25 @@ TEST_P(Fallback, FirstRejectionEqualsReference) {
 INSTANTIATE_TEST_SUITE_P(Golden, Fallback, testing::Range<size_t>(0, 5), [](const auto& info) {
     return name_of_entry(transcribe_all()["fallbacks"][info.param]);
 });
+
+// The window of the language is not the first one of the text, or not the only one.
+TEST(Transcribe, OtherWindowsThanThatOfTheLanguageAreEncoded) {
+    const json& entry = transcribe_all()["recordings"][18];  // of 31 s
+    const std::vector<MelRecording> mel = {mel_of(samples_of(entry))};
+    TranscribeOptions clip, votes;
+    clip.clips = {0.5, 30.5};
+    votes.language_windows = 2;
+    votes.language_threshold = 1;
+    for (TranscribeOptions options : {clip, votes}) {
+        options.fallback_temperatures = {};
+        const EncoderRuns encoder;
+        const Outcome ours = run_all(mel, options, "f32").at(0);
+        const int64_t runs = encoder.count();
+        options.language = ours.language;
+        expect_equal(run_all(mel, options, "f32").at(0), ours);
+        EXPECT_EQ(runs, encoder.count() - runs + options.language_windows);
+    }
+}
 
 TEST(Transcribe, SilenceAndQuietNoiseGiveNoText) {
     for (const json& entry : transcribe_all()["quiet"]) {

@@ -12,7 +12,8 @@
 namespace hark::whisper {
 
 DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const MelRecording& mel,
-                                 const Tensor& window, const TranscribeOptions& options) {
+                                 const Tensor& window, const TranscribeOptions& options,
+                                 WindowDecoder::Purpose purpose) {
     struct Vote {
         DetectedLanguage language;  // its highest probability
         int64_t windows = 0;
@@ -22,7 +23,7 @@ DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const Mel
         const int64_t seek = i * kWindowFrames;
         if (i > 0 && seek >= mel.content_frames()) break;
         mel.detection_window(seek, {window.as<float>(), static_cast<size_t>(window.size())});
-        decoder.encode({&slot, 1}, window, WindowDecoder::Purpose::detect_language);
+        decoder.encode({&slot, 1}, window, purpose);
         DetectedLanguage language;
         language.code = decoder.likeliest_language(slot, &language.probability);
         if (language.probability > options.language_threshold) return language;
@@ -51,7 +52,8 @@ LanguageDetector::LanguageDetector(Context& ctx, const Model& model, const Token
 std::optional<DetectedLanguage> LanguageDetector::detect(MelRecording mel) {
     options_.plan(mel, loop_options_);  // cuts mel down to its speech with --vad
     if (mel.content_frames() == 0) return std::nullopt;
-    return detect_language(decoder_, 0, mel, window_, options_);
+    return detect_language(decoder_, 0, mel, window_, options_,
+                           WindowDecoder::Purpose::detect_language);
 }
 
 std::string language_line(const RecordingInfo& info, const DetectedLanguage& language,

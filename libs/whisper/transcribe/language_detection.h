@@ -17,10 +17,12 @@ struct DetectedLanguage {
 };
 
 // Detects the language of a recording from options.language_windows windows. The decoder's `slot`
-// must be idle; `window` (1, 3000, n_mels) is overwritten. Source of the first window:
-// openai/whisper transcribe.py; of several: faster-whisper 1.2.1, transcribe.py, detect_language.
+// must be idle and is left with the last of them, encoded for `purpose`; `window` (1, 3000, n_mels)
+// is overwritten. Source of the first window: openai/whisper transcribe.py; of several:
+// faster-whisper 1.2.1, transcribe.py, detect_language.
 DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const MelRecording& mel,
-                                 const Tensor& window, const TranscribeOptions& options);
+                                 const Tensor& window, const TranscribeOptions& options,
+                                 WindowDecoder::Purpose purpose);
 
 // Detects the languages of recordings without transcribing them.
 class LanguageDetector {

@@ -154,10 +154,10 @@ void Transcriber::refill(int64_t most_new) {
         if (!slots_[static_cast<size_t>(slot)].recording) free.push_back(slot);
     const int64_t together = std::min(decoder_.windows_at_once(), 1 + decoder_.slots() / 16);
     if (std::ssize(free) < together) return;
-    std::vector<int64_t> claimed;
+    std::vector<int64_t> claimed;  // that are not encoded yet
     for (const int64_t slot : free) {
-        if (std::ssize(claimed) >= most_new || !claim(slot)) break;
-        claimed.push_back(slot);
+        if (most_new-- <= 0 || !claim(slot)) break;
+        (slots_[static_cast<size_t>(slot)].encoded ? waiting_ : claimed).push_back(slot);
     }
     const int64_t at_once = decoder_.windows_at_once(), n = std::ssize(claimed);
     for (int64_t i = 0; i < n; i += at_once) {
@@ -183,13 +183,21 @@ bool Transcriber::claim(int64_t slot, Recording& recording) {
     if (transcription.content_frames() == 0) return false;
     std::optional<Transcription::Work> work = transcription.next();
     if (!work) return false;
-    if (transcription.info.language.empty())
-        transcription.info.language =
-            detect_language(decoder_, slot, transcription.mel(), windows_.slice(0, 1),
-                            recording.settings->options)
-                .code;
-    slots_[static_cast<size_t>(slot)] = {&recording, std::move(*work), transcription.info.language,
-                                         0};
+    RecordingInfo& info = transcription.info;
+    const ProfileSpan span("window");
+    if (work->seek == 0) span.follow(info.source, info.channel);
+    bool encoded = false;
+    if (info.language.empty()) {
+        const TranscribeOptions& options = recording.settings->options;
+        // A window without padding is also the first that detection encodes.
+        encoded = options.language_windows == 1 && work->seek == 0 && work->size == kWindowFrames;
+        const auto purpose =
+            encoded ? WindowDecoder::Purpose::decode : WindowDecoder::Purpose::detect_language;
+        info.language = detect_language(decoder_, slot, transcription.mel(), windows_.slice(0, 1),
+                                        options, purpose)
+                            .code;
+    }
+    slots_[static_cast<size_t>(slot)] = {&recording, std::move(*work), info.language, 0, encoded};
     if (!recording.is_in_order) ++recording.windows;
     return true;
 }
@@ -202,11 +210,6 @@ void Transcriber::encode(std::span<const int64_t> slots, int64_t first) {
             slot.recording->transcription.mel().window(slot.work.seek, slot.work.size,
                                                        window(first + i));
         });
-        for (const int64_t slot : slots) {
-            const SlotState& state = slots_[static_cast<size_t>(slot)];
-            const RecordingInfo& info = state.recording->transcription.info;
-            if (state.work.seek == 0) span.follow(info.source, info.channel);
-        }
     }
     decoder_.encode(slots, windows_.slice(first, first + std::ssize(slots)));
     for (const int64_t slot : slots) {

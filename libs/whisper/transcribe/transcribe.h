@@ -93,7 +93,8 @@ class Transcriber {
         Recording* recording = nullptr;  // null: the slot is free
         Transcription::Work work;
         std::string language;
-        size_t attempt = 0;  // index into the temperatures
+        size_t attempt = 0;    // index into the temperatures
+        bool encoded = false;  // by the detection of the language
     };
 
     std::shared_ptr<const Settings> settings_of(const TranscribeOptions& options,
