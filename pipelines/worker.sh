@@ -140,21 +140,53 @@ take_stale() {
     rm -f "$away"
 }
 
-# do_shard NAME: returns 75 if its recordings cannot be fetched now.
-do_shard() {
-    local work="$output/.work/$1" fetched batch="$here/batch" began=$EPOCHREALTIME status list=()
+# set_folders NAME: of a shard: `work`, and `fetched` for its recordings.
+set_folders() {
+    work="$output/.work/$1"
     fetched="${scratch:+$scratch/hark-$(cksum <<< "$output" | cut -d ' ' -f 1)-$1}"
     fetched="${fetched:-$work/fetched}"
+}
+
+# remove_leftovers: folders of shards that are done, whose workers were killed before they removed them.
+remove_leftovers() {
+    local work fetched folder
+    for folder in "$output/.work"/*; do
+        [ -e "$output/${folder##*/}.done" ] || continue
+        set_folders "${folder##*/}"
+        rm -rf "$fetched" "$work"
+    done
+}
+
+# do_shard NAME: returns 75 if its recordings cannot be fetched now.
+do_shard() {
+    local work fetched began=$EPOCHREALTIME status busy
+    set_folders "$1"
     mkdir -p "$work/out" "$fetched" && cp "$output/job.json" "$work/job.json" || exit 1
     fetch_shard "$shards/$1.jsonl" "$fetched/in"
     status=$?
     [ "$status" -eq 0 ] || { [ "$status" -eq 75 ] && return 75 || exit 1; }
     cp "$fetched/in.tsv" "$work/unfetched.tsv" || exit 1
+    # What a killed worker runs holds this lock until it ends, in a moment; it may publish the shard.
+    exec {busy}> "$work/busy" || exit 1
+    flock -w 120 "$busy"
+    if [ ! -e "$output/$1.done" ]; then
+        transcribe_shard "$1"
+        [ "$claim" -ef "$own" ] || { exec {busy}>&- && say "shard $1: another worker has taken it" && return 0; }
+        hark-shard collect "$shards" "$1" "$work" "$output" \
+            --seconds "$(awk "BEGIN { print $EPOCHREALTIME - $began }")" || exit 1
+        name_failed "$1"
+        mine=$((mine + 1))
+    fi
+    exec {busy}>&-
+    rm -rf "$fetched" "$work"
+}
+
+# transcribe_shard NAME: what has been fetched, by hark batch.
+transcribe_shard() {
+    local batch="$here/batch" status list=()
     mapfile -d '' -t list < <(find "$fetched/in" -mindepth 1 -name '??????*' -print0 | sort -z)
     [ -x "$batch" ] || batch="$here/batch.sh"
     if [ ${#list[@]} -gt 0 ]; then
-        # That of a worker that was killed ends with it, in a moment.
-        [ ! -e "$work/out/.hark/lock" ] || flock -w 120 "$work/out/.hark/lock" true
         printf '%s\n' "${list[@]}" > "$work/list"
         setpriv --pdeathsig TERM "$batch" --output-dir "$work/out" --format jsonl --files-from "$work/list" \
             "${job_options[@]}" < /dev/null &
@@ -164,12 +196,6 @@ do_shard() {
         child=""
         [ "$status" -le 1 ] || exit "$status"
     fi
-    [ "$claim" -ef "$own" ] || { say "shard $1: another worker has taken it" && return 0; }
-    hark-shard collect "$shards" "$1" "$work" "$output" \
-        --seconds "$(awk "BEGIN { print $EPOCHREALTIME - $began }")" || exit 1
-    name_failed "$1"
-    rm -rf "$work" "$fetched"
-    mine=$((mine + 1))
 }
 
 # name_failed NAME: says which recordings of the shard failed; hark batch has other names for them.
@@ -221,7 +247,9 @@ parse_shard_options "$@"
 check_shard_options
 list_shards
 say_cost 1
-[ -z "$dry_run" ] && [ ${#todo[@]} -gt 0 ] || exit 0
+[ -z "$dry_run" ] || exit 0
+remove_leftovers
+[ ${#todo[@]} -gt 0 ] || exit 0
 begin_work
 describe_job
 work_on_shards

@@ -89,9 +89,12 @@ TEST_F(Worker, TranscribesEveryShardOnce) {
     // Nothing is left of the work, and nothing is done again.
     EXPECT_TRUE(fs::is_empty(path() / "out/.claims"));
     EXPECT_TRUE(fs::is_empty(path() / "out/.work"));
+    // A worker that was killed when its shard was done left its folder.
+    fs::create_directories(path() / "out/.work/00001/fetched");
     const ProcessResult nothing = shell("worker -o out");
     EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
     expect_contains(nothing.err, "0 of 2 shards to do");
+    EXPECT_TRUE(fs::is_empty(path() / "out/.work"));
 }
 
 TEST_F(Worker, SaysWhatItCostsAndRunsNothing) {
@@ -123,6 +126,15 @@ TEST_F(Worker, WorksOnOneJobPerFolder) {
         "\"$pipelines/worker.sh\" --shards shards -o out -- --model demo --language en ";
     expect_fails(shell(other + "--beam-size 2"), 1, "or of other options");
     EXPECT_EQ(shell(other + "-t 2").exit_code, 0);
+    // A killed worker's last process publishes the shard, which another worker has begun meanwhile.
+    const ProcessResult meanwhile = shell(
+        "mkdir -p out/.work/00001; mv out/00001.done done; flock out/.work/00001/busy sh -c '"
+        "until [ -e out/.work/00001/unfetched.tsv ]; do sleep 0.05; done; mv done out/00001.done' "
+        "& " +
+        other + "; wait");
+    EXPECT_EQ(meanwhile.exit_code, 0) << meanwhile.err;
+    expect_contains(meanwhile.err, "0 shards done by this worker, 0 of 1 left");
+    EXPECT_TRUE(fs::is_empty(path() / "out/.work"));
 }
 
 TEST_F(Worker, FetchesUrlsPartsAndRemotes) {
@@ -249,7 +261,8 @@ TEST_F(Worker, NothingIsLostOrDoneTwiceAfterKills) {
         "}; do start_over; worker -o out 2>> log & first=$!; worker -o out 2>> log & second=$!\n"
         "sleep $((RANDOM % 2)).$((RANDOM % 10)); kill -KILL $(cut -d ' ' -f 3 "
         "out/.claims/.worker.* "
-        "2> /dev/null) 2> /dev/null; wait $first $second; done 2> /dev/null\n"
+        "2> /dev/null) 2> /dev/null; wait $first $second; rm -f out/.claims/.worker.*; done 2> "
+        "/dev/null\n"
         "worker -o out --until-done 2>> log && hark-shard merge shards out");
     EXPECT_EQ(killed.exit_code, 0) << text("log");
     EXPECT_EQ(killed.out, text("one.jsonl"));
