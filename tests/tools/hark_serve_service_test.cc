@@ -1,5 +1,6 @@
 // hark-serve under a service manager: the socket that it is passed, and what it tells.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -7,6 +8,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 
 #include "tools/hark_serve.h"
 
@@ -92,4 +94,24 @@ TEST(HarkServeService, WrongSocketsAreNamed) {
     // Another process's: nothing was passed.
     expect_fails(run("export LISTEN_FDS=2 LISTEN_PID=1; ", "--host 192.0.2.1"), 1,
                  "cannot listen on 192.0.2.1");
+}
+
+// A program that the server starts must not have the clients' connections.
+TEST(HarkServeService, SocketsAreClosedOnExec) {
+    Served server(kServedDemo);
+    TestClient client(server.address());
+    client.send(request_text("GET", "/health", "", {}));
+    EXPECT_EQ(client.receive().status, 200);
+    const std::filesystem::path process = "/proc/" + std::to_string(server.tool().pid());
+    int sockets = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(process / "fd")) {
+        std::error_code closed;
+        const std::string what = std::filesystem::read_symlink(entry, closed);
+        if (!what.starts_with("socket:")) continue;
+        const std::string info = read_text(process / "fdinfo" / entry.path().filename());
+        const std::string flags = info.substr(info.find("flags:") + 6);
+        EXPECT_TRUE(std::stol(flags, nullptr, 8) & O_CLOEXEC) << what << "\n" << info;
+        ++sockets;
+    }
+    EXPECT_GE(sockets, 2);
 }

@@ -39,7 +39,7 @@ std::string read_to_end(int fd, const std::string& name, size_t limit) {
 // Returns a descriptor, or less than 0: a failure's errno, negated.
 int try_unlinked_file() {
     std::string path = kTemporary;
-    const int fd = ::mkstemp(path.data());
+    const int fd = ::mkostemp(path.data(), O_CLOEXEC);
     if (fd < 0) return -errno;
     ::unlink(path.c_str());
     return fd;

@@ -66,6 +66,8 @@ DecoderProcess::DecoderProcess(const std::string& program, int file) {
     ::posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     // What it says of the file is in its stream too.
     ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    // Others' uploads and connections, also those that have just been opened without O_CLOEXEC.
+    ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     const char* const arguments[] = {"audio-decode", "--quiet", "--allow-truncated", "-", nullptr};
     const int failure = ::posix_spawn(&child_, program.c_str(), &actions, &attributes.value,
                                       const_cast<char* const*>(arguments), environ);

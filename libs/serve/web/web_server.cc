@@ -1,5 +1,6 @@
 #include "serve/web/web_server.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -23,6 +24,12 @@ namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 using Tcp = asio::ip::tcp;
 using Local = asio::local::stream_protocol;
+
+// Asio opens sockets that a program started from here would inherit.
+template <class Socket>
+void close_on_exec(Socket& socket) {
+    ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+}
 
 // Removes a socket whose program has ended. Throws Error for anything else at `path`.
 void make_way(asio::io_context& io, const std::string& path) {
@@ -59,6 +66,7 @@ struct WebServer::Inside {
                 co_await pause.async_wait(asio::use_awaitable);
                 continue;
             }
+            close_on_exec(socket);
             auto connection =
                 std::make_shared<Connection>(Connection::Socket(std::move(socket)), shared);
             asio::co_spawn(io, Connection::run(std::move(connection)), asio::detached);
@@ -72,6 +80,7 @@ struct WebServer::Inside {
             const Tcp::endpoint at =
                 *resolver.resolve(options.host, std::to_string(options.port)).begin();
             tcp.emplace(io, at);
+            close_on_exec(*tcp);
             return tcp_address();
         } catch (const boost::system::system_error& why) {
             fail("cannot listen on ", options.host, ":", options.port, ": ", why.code().message(),
@@ -104,6 +113,7 @@ struct WebServer::Inside {
             const mode_t before = ::umask(0177);  // the user's alone
             const auto restore = std::shared_ptr<void>(nullptr, [&](void*) { ::umask(before); });
             local.emplace(io, Local::endpoint(path));
+            close_on_exec(*local);
         } catch (const boost::system::system_error& why) {
             fail("cannot listen on ", path, ": ", why.code().message());
         }
