@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -131,6 +133,7 @@ TEST(Sandbox, RefusesTheNetworkProgramsAndProcesses) {
         char program[] = "/bin/true";
         char* const arguments[] = {program, nullptr};
         char letter = 'x';
+        rlimit limit;
         enter("on", {});
         std::fputs("\n", stderr);  // after a warning, if there is one
         report("socket", ::socket(AF_INET, SOCK_STREAM, 0));
@@ -138,16 +141,20 @@ TEST(Sandbox, RefusesTheNetworkProgramsAndProcesses) {
         report("connect", ::connect(before, reinterpret_cast<sockaddr*>(&address), sizeof address));
         report("exec", ::execv(program, arguments));
         report("kill", ::kill(::getppid(), 0));
+        report("tgkill", ::syscall(__NR_tgkill, ::getppid(), ::getppid(), 0));
+        report("prlimit", ::prlimit(::getppid(), RLIMIT_NOFILE, nullptr, &limit));
+        report("priority", ::setpriority(PRIO_PROCESS, static_cast<id_t>(::getppid()), 19));
         report("type", ::ioctl(STDERR_FILENO, TIOCSTI, &letter));
         report("unshare", ::unshare(CLONE_NEWUSER));
         if (kSanitized) return;
         report("fork", ::fork());
         report("ptrace", ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr));
     });
-    const char* const names[] = {"socket", "unix",    "connect", "exec",  "kill",
-                                 "type",   "unshare", "fork",    "ptrace"};
     std::string expected;
-    for (int i = 0; i < (kSanitized ? 7 : 9); ++i) expected += refused(names[i], EPERM);
+    for (const char* const name : {"socket", "unix", "connect", "exec", "kill", "tgkill", "prlimit",
+                                   "priority", "type", "unshare"})
+        expected += refused(name, EPERM);
+    if (!kSanitized) expected += refused("fork", EPERM) + refused("ptrace", EPERM);
     EXPECT_EQ(said.substr(said.rfind('\n') + 1), expected);
     ::close(listener);
     ::close(before);
@@ -168,6 +175,25 @@ TEST(Sandbox, LeavesThreadsMemoryAndAReservedFile) {
     expect_contains(said, "thread=ok write=ok ");
     if (has_landlock())
         expect_contains(said, "/hark.XXXXXX: cannot make a temporary file: Permission denied");
+}
+
+TEST(Sandbox, LeavesItsOwnSignalsAndLimits) {
+    const std::string said = in_child([] {
+        enter("on", {});
+        std::fputs("\n", stderr);
+        rlimit limit;
+        report("limit", ::getrlimit(RLIMIT_NOFILE, &limit));
+        report("own", ::prlimit(::getpid(), RLIMIT_NOFILE, nullptr, &limit));
+        report("raise", ::raise(0));
+        std::thread([] {  // libgomp binds a thread of its own so
+            cpu_set_t cores;
+            const auto id = static_cast<pid_t>(::syscall(__NR_gettid));
+            report("cores", ::sched_getaffinity(id, sizeof cores, &cores));
+            report("bind", ::sched_setaffinity(id, sizeof cores, &cores));
+        })
+            .join();
+    });
+    EXPECT_EQ(said.substr(said.rfind('\n') + 1), "limit=ok own=ok raise=ok cores=ok bind=ok ");
 }
 
 TEST(Sandbox, OffRestrictsNothing) {
@@ -197,6 +223,7 @@ TEST(Sandbox, SaysWhatTheKernelLacks) {
         return in_child([&] {
             forget(call);
             enter(mode, {});
+            report("tgkill", ::syscall(__NR_tgkill, ::getppid(), ::getppid(), 0));
             report("socket", ::socket(AF_UNIX, SOCK_STREAM, 0));
             report("passwd", ::open("/etc/passwd", O_RDONLY));
         });
@@ -206,7 +233,7 @@ TEST(Sandbox, SaysWhatTheKernelLacks) {
     expect_contains(said,
                     "test: the sandbox is incomplete: this kernel has no Landlock (Function "
                     "not implemented), so every file of the user can be read; ");
-    expect_contains(said, refused("socket", EPERM) + "passwd=ok");
+    expect_contains(said, refused("tgkill", EPERM) + refused("socket", EPERM) + "passwd=ok");
     if (has_landlock()) {
         said = try_without(__NR_seccomp, "on");
         expect_contains(said, "the sandbox is incomplete: seccomp cannot filter system calls: ");

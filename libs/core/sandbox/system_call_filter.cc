@@ -61,6 +61,13 @@ constexpr uint32_t kRefused[] = {
     __NR_process_vm_readv,
     __NR_process_vm_writev,
     __NR_kcmp,
+    __NR_setpriority,
+    __NR_ioprio_set,
+    __NR_sched_setparam,
+    __NR_sched_setscheduler,
+    __NR_sched_setattr,
+    __NR_migrate_pages,
+    __NR_move_pages,
     // Files by other ways than open, which older versions of Landlock do not see.
     __NR_truncate,
     __NR_fchmod,
@@ -152,6 +159,10 @@ constexpr uint32_t kRefused[] = {
 #endif
 };
 
+// Their first argument is a process: this one, or 0. sched_setaffinity is not in the list, as its
+// argument is a thread: libgomp with OMP_PROC_BIND binds those that it starts.
+constexpr uint32_t kOfOwnProcess[] = {__NR_tgkill, __NR_prlimit64};
+
 class FilterProgram {
   public:
     FilterProgram() {
@@ -163,13 +174,14 @@ class FilterProgram {
         add({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS});
 #endif
         for (const uint32_t call : kRefused) if_equal_return(call, refusal(EPERM));
+        for (const uint32_t call : kOfOwnProcess) refuse_others(call);
         if (!kSanitized) {
             if_equal_return(__NR_ptrace, refusal(EPERM));
             // Its flags are in memory, which a filter does not see: the C library then takes clone.
             if_equal_return(kClone3, refusal(ENOSYS));
             // Threads are clones too.
             add({BPF_JMP | BPF_JEQ | BPF_K, 0, 3, __NR_clone});
-            load(offsetof(seccomp_data, args));  // the lower half: little-endian
+            load(offsetof(seccomp_data, args));
             add({BPF_JMP | BPF_JSET | BPF_K, 1, 0, CLONE_THREAD});
             add({BPF_RET | BPF_K, 0, 0, refusal(EPERM)});
         }
@@ -183,6 +195,14 @@ class FilterProgram {
   private:
     static uint32_t refusal(int error) { return SECCOMP_RET_ERRNO | static_cast<uint32_t>(error); }
     void add(sock_filter instruction) { instructions_.push_back(instruction); }
+    void refuse_others(uint32_t call) {
+        add({BPF_JMP | BPF_JEQ | BPF_K, 0, 5, call});
+        load(offsetof(seccomp_data, args));  // the lower half: little-endian
+        add({BPF_JMP | BPF_JEQ | BPF_K, 2, 0, 0});
+        add({BPF_JMP | BPF_JEQ | BPF_K, 1, 0, static_cast<uint32_t>(::getpid())});
+        add({BPF_RET | BPF_K, 0, 0, refusal(EPERM)});
+        add({BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW});
+    }
     void load(size_t offset) {
         add({BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<uint32_t>(offset)});
     }
