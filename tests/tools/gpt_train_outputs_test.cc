@@ -1,4 +1,5 @@
 // What gpt-train writes next to its checkpoints, on the real binary.
+#include "support/terminal.h"
 #include "tools/gpt_train.h"
 
 using namespace hark::test;
@@ -293,6 +294,22 @@ TEST(GptTrain, ADryRunPrintsAndWritesNothing) {
     EXPECT_NE(synthetic.out.find("81,920 tokens in 10 steps, 0.08 epochs of 1,048,576\n"),
               std::string::npos)
         << synthetic.out;
+}
+
+// A person sees the lines, and below them one of progress.
+TEST(GptTrain, LinesOnATerminalAreAboveTheProgress) {
+    const std::string command =
+        "gpt-train --train synthetic --steps 5 --layers 1 --heads 2 --width 32 --vocab-size 300 "
+        "--sequence-length 32 --batch-size 2 --device cpu --threads 1 --dtype f32 --output-dir ";
+    const TemporaryDirectory folder;
+    Terminal terminal(command + "'" + (folder.path() / "run").string() + "'", 300);
+    EXPECT_EQ(terminal.finish(), 0);
+    EXPECT_NE(terminal.bytes().find("step 1 of 5"), std::string::npos) << "no progress was shown";
+    const std::vector<std::string> screen = terminal.screen();
+    ASSERT_EQ(screen.size(), 6u) << terminal.bytes();
+    EXPECT_TRUE(screen[0].starts_with("step")) << screen[0];
+    for (size_t step = 1; step < screen.size(); ++step)
+        EXPECT_TRUE(screen[step].starts_with(std::to_string(step) + "\t")) << screen[step];
 }
 
 TEST(GptTrain, SyntheticTokensNeedNoFile) {

@@ -197,8 +197,10 @@ void TrainRun::advance(double limit) {
     Metrics metrics = {state_.step + 1, trainer_->step(state_.step + 1)};
     ++state_.step;
     if (metrics.result.skipped)
-        console_.warning(concat("step ", state_.step, " is skipped as an outlier (loss ",
-                                metrics.result.loss, ", norm ", metrics.result.norm, ")"));
+        progress_.above([&] {
+            console_.warning(concat("step ", state_.step, " is skipped as an outlier (loss ",
+                                    metrics.result.loss, ", norm ", metrics.result.norm, ")"));
+        });
     const auto tokens = static_cast<double>(options_.sequences_per_step() * options_.length);
     metrics.ms = milliseconds_since(begin);
     metrics.tokens_per_second = 1e3 * tokens / metrics.ms;
@@ -302,8 +304,10 @@ void TrainRun::sample() {
 void TrainRun::write(const std::string& line) {
     if (!ranks_.first() || signal_ == SIGPIPE) return;
     try {
-        out_.write(line);
-        out_.flush();
+        progress_.above([&] {
+            out_.write(line);
+            out_.flush();
+        });
     } catch (const Error&) {
         pollfd closed = {STDOUT_FILENO, POLLOUT, 0};
         if (::poll(&closed, 1, 0) != 1 || (closed.revents & POLLERR) == 0) throw;
