@@ -66,6 +66,11 @@ TEST(GptTrainRendezvous, WrongFlagsAreRefused) {
                  "--rendezvous needs --rank and --ranks, unless mpirun or srun gives them");
     expect_fails(run_shell(start + "--rendezvous meeting --rank 0 --ranks 2 --gpus 2"), 2,
                  "--gpus starts processes here, --rendezvous joins those that were started");
+    for (const char* port : {"0", "65536", "99999999999", "http"})
+        expect_fails(
+            run_shell(start + "--rendezvous tcp://localhost:" + port + " --rank 0 --ranks 2"), 2,
+            std::string("--rendezvous: expected a port from 1 to 65535, got 'tcp://localhost:") +
+                port + "'");
     const ProcessResult late = run_shell(
         start + "--rendezvous /nowhere/meeting --rank 1 --ranks 2 --rendezvous-timeout 1");
     EXPECT_EQ(late.exit_code, 1);

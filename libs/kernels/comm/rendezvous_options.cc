@@ -20,10 +20,14 @@ std::optional<std::pair<std::string, std::string>> RendezvousOptions::address() 
     require_usage(colon != std::string::npos && colon > 0 && colon + 1 < rest.size() &&
                       rest.find('/') == std::string::npos,
                   "--rendezvous: expected tcp://HOST:PORT or a file, got '", where, "'");
+    const std::string port = rest.substr(colon + 1);
+    require_usage(port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos &&
+                      std::stoi(port) >= 1 && std::stoi(port) <= 65535,
+                  "--rendezvous: expected a port from 1 to 65535, got '", where, "'");
     std::string host = rest.substr(0, colon);
     if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
     require_usage(!host.empty(), "--rendezvous: expected a host, got '", where, "'");
-    return std::pair(host, rest.substr(colon + 1));
+    return std::pair(host, port);
 }
 
 std::pair<int, int> RendezvousOptions::place() const {
