@@ -64,6 +64,7 @@ TEST(Train, ARecordingIsNoText) {
         expect_contains(refused.err,
                         "gpt-tokenize: " + sound + ": this is no text (got a zero byte");
         EXPECT_EQ(refused.err.find("other texts"), std::string::npos) << refused.err;
+        EXPECT_EQ(refused.err.find("all documents are empty"), std::string::npos) << refused.err;
     }
     const ProcessResult made = train_script(folder, "book.txt --steps 1");
     EXPECT_EQ(made.exit_code, 0) << made.err;

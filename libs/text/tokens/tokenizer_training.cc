@@ -58,6 +58,7 @@ void train_bytes(const TrainingOptions& options, Texts& texts, const std::string
         trainer.add(texts.text());
         any = true;
     }
+    if (!any && console.failed()) return;  // what is wrong with the files has been said
     require(any, "no text to train a tokenizer on: all documents are empty");
     const BpeVocabulary vocabulary = trainer.train(static_cast<int32_t>(options.vocab_size));
     if (vocabulary.tokens.size() < static_cast<size_t>(options.vocab_size))
