@@ -37,7 +37,7 @@ export HARK_GPT_GENERATE_N="" HARK_GPT_GENERATE_FORMAT="" HARK_GPT_GENERATE_ECHO
     HARK_GPT_GENERATE_CONVERSATION="" HARK_GPT_GENERATE_SHOW_PROMPT=""
 show_pipe="" rewrite="" task_text=""
 endings=(minutes.md) longest_ending=10
-failed=0 written=0 there=0
+failed=0 written=0 there=0 number=0
 minutes="Write the minutes of this text, in its language: the topic, the main points, decisions and open tasks."
 part="Summarise this part of a longer text in its language. Keep names, figures, decisions and open tasks."
 
@@ -243,7 +243,11 @@ trap 'status=$?; rm -rf "$work"; end_profile "$status"' EXIT
 begin_profile
 end_on_signals
 for path in "${todo[@]}"; do
-    if summarize "$path"; then written=$((written + 1)); else failed=$((failed + 1)); fi
+    number=$((number + 1))
+    summarize "$path" || { failed=$((failed + 1)) && continue; }
+    written=$((written + 1))
+    [[ " ${generator[*]} " =~ " "(-q|--quiet)" " ]] ||
+        say "$number of ${#todo[@]}: $path -> ${target[$path]##*/}.minutes.md"
 done
 say "$written written, $there already there, $failed failed"
 [ "$failed" -eq 0 ]

@@ -24,7 +24,10 @@ TEST_F(HarkSummarize, WritesMinutesNextToEachAndContinues) {
     const ProcessResult first = summarize("in");
     EXPECT_EQ(first.exit_code, 0) << first.err;
     EXPECT_EQ(first.out, "");
-    EXPECT_EQ(first.err, "hark summarize: 2 written, 0 already there, 0 failed\n");
+    EXPECT_EQ(first.err,
+              "hark summarize: 1 of 2: in/sea.wav -> sea.minutes.md\n"
+              "hark summarize: 2 of 2: in/more/talk.txt -> talk.minutes.md\n"
+              "hark summarize: 2 written, 0 already there, 0 failed\n");
     EXPECT_EQ(folder_.text("in/sea.minutes.md"), " text file\n");
     EXPECT_EQ(folder_.text("in/more/talk.minutes.md"), " text file\n");
     const std::set<std::string> names = folder_.names();
@@ -36,7 +39,7 @@ TEST_F(HarkSummarize, WritesMinutesNextToEachAndContinues) {
     EXPECT_EQ(older.exit_code, 1);
     expect_contains(older.err,
                     "in/sea.wav: in/sea.minutes.md exists and is older; use --rewrite");
-    EXPECT_EQ(summarize("in --rewrite").err,
+    EXPECT_EQ(summarize("in --rewrite --quiet").err,
               "hark summarize: 2 written, 0 already there, 0 failed\n");
 }
 
@@ -44,12 +47,14 @@ TEST_F(HarkSummarize, TakesATranscriptInPlaceOfARecording) {
     write_text(folder_.path() / "talk.wav", "no recording");
     write_text(folder_.path() / "talk.txt", "One.\n");
     const ProcessResult result = summarize(". --whisper-model none");
-    EXPECT_EQ(result.err, "hark summarize: 1 written, 0 already there, 0 failed\n");
+    EXPECT_EQ(result.err,
+              "hark summarize: 1 of 1: ./talk.wav -> talk.minutes.md\n"
+              "hark summarize: 1 written, 0 already there, 0 failed\n");
     EXPECT_EQ(folder_.text("talk.minutes.md"), " text file\n");
     // A pattern has both, and a folder may have labels for Audacity.
     write_text(folder_.path() / "talk.audacity.txt", "0.0\t1.0\tOne.\n");
     for (const char* all : {"talk.wav talk.txt", "."})
-        EXPECT_EQ(summarize(all + std::string(" --rewrite")).err,
+        EXPECT_EQ(summarize(all + std::string(" --rewrite -q")).err,
                   "hark summarize: 1 written, 0 already there, 0 failed\n");
 }
 
