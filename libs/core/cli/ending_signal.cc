@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "core/clean_up.h"
+
 namespace hark {
 namespace {
 
@@ -23,10 +25,7 @@ Watch& watch() {
 volatile std::sig_atomic_t interrupt = 0;
 
 void set_interrupt(int signal) {
-    if (interrupt) {
-        std::signal(signal, SIG_DFL);
-        std::raise(signal);  // ends the process once this handler has returned
-    }
+    if (interrupt) clean_up_and_end(signal);
     interrupt = 1;
 }
 
@@ -75,9 +74,10 @@ void on_ending_signal(std::function<void()> end) {
 
 InterruptFlag::InterruptFlag() {
     clear_interrupt();
+    handle_ending_signals();  // before_ is restored: files may be begun while this lives
     struct sigaction action = {};
     action.sa_handler = set_interrupt;  // without SA_RESTART: waiting for a key ends too
-    sigemptyset(&action.sa_mask);
+    sigfillset(&action.sa_mask);
     ::sigaction(SIGINT, &action, &before_);
 }
 

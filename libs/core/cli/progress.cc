@@ -11,10 +11,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <vector>
 
-#include "core/files/temporary_path.h"
+#include "core/clean_up.h"
 #include "core/json/json.h"
 
 namespace hark {
@@ -22,7 +21,6 @@ namespace {
 
 constexpr double kLineInterval = 0.1, kLogInterval = 1;  // seconds between two reports
 constexpr char kClear[] = "\r\033[K";
-constexpr int kClearingSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 double now_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -127,33 +125,11 @@ bool is_terminal() {
     return ::isatty(STDERR_FILENO) && (!kind || std::string_view(kind) != "dumb");
 }
 
-// What handled each of kClearingSignals before.
-struct sigaction former_actions[std::size(kClearingSignals)];
+volatile std::sig_atomic_t progress_has_line = 0;
 
 // A signal that ends the process leaves no half line to the shell.
-void clear_and_end(int signal) {
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kClear, sizeof kClear - 1);
-    for (size_t i = 0; i < std::size(kClearingSignals); ++i) {
-        if (kClearingSignals[i] != signal) continue;
-        if (former_actions[i].sa_handler == SIG_DFL) remove_temporary_paths();
-        ::sigaction(signal, &former_actions[i], nullptr);
-    }
-    ::raise(signal);
-}
-
-// A signal that is ignored stays so.
-void clear_on_ending_signals() {
-    for (size_t i = 0; i < std::size(kClearingSignals); ++i) {
-        ::sigaction(kClearingSignals[i], nullptr, &former_actions[i]);
-        if (former_actions[i].sa_handler != SIG_IGN)
-            std::signal(kClearingSignals[i], clear_and_end);
-    }
-}
-
-void restore_ending_signals() {
-    for (size_t i = 0; i < std::size(kClearingSignals); ++i)
-        if (former_actions[i].sa_handler != SIG_IGN)
-            ::sigaction(kClearingSignals[i], &former_actions[i], nullptr);
+void clear_progress_line() {
+    if (progress_has_line) (void)!::write(STDERR_FILENO, kClear, sizeof kClear - 1);
 }
 
 }  // namespace
@@ -200,7 +176,8 @@ Progress::Progress(Console& console) : console_(console) {
     else if (console.progress == "auto" && is_terminal() && ends_the_pipe && !silent)
         form_ = Form::line;
     if (form_ != Form::line) return;
-    clear_on_ending_signals();
+    progress_has_line = 1;
+    add_clean_up(clear_progress_line);
     console_.around_message = [this](const std::function<void()>& write) { above(write); };
 }
 
@@ -208,7 +185,7 @@ Progress::~Progress() {
     clear();
     if (form_ != Form::line) return;
     console_.around_message = nullptr;
-    restore_ending_signals();
+    progress_has_line = 0;
 }
 
 double Progress::speed(const ProgressReport& report, double now) {

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <set>
 
+#include "core/clean_up.h"
 #include "core/error.h"
 #include "core/files/files.h"
-#include "core/files/temporary_path.h"
 #include "core/spin_lock.h"
 
 namespace hark {
@@ -39,9 +39,9 @@ void on_unreadable_page(int, siginfo_t* info, void*) {
         const SpinLock lock(all.locked);
         for (const MappedFile* file : all.files) {
             if (at < file->data() || at >= file->data() + file->size()) continue;
+            clean_up();
             const std::string& line = file->shorter_line();
             (void)!::write(STDERR_FILENO, line.data(), line.size());
-            remove_temporary_paths();
             ::_exit(1);
         }
     }
@@ -54,6 +54,7 @@ void handle_unreadable_pages() {
         struct sigaction action = {};
         action.sa_sigaction = on_unreadable_page;
         action.sa_flags = SA_SIGINFO;
+        sigfillset(&action.sa_mask);
         return ::sigaction(SIGBUS, &action, nullptr);
     }();
     require(installed == 0, "cannot handle SIGBUS");

@@ -12,6 +12,7 @@
 #include <random>
 #include <vector>
 
+#include "core/clean_up.h"
 #include "core/error.h"
 #include "core/spin_lock.h"
 
@@ -20,7 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kEndingSignals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
 constexpr size_t kMaxNameBytes = 200;  // of the target's name: a name has at most 255
 constexpr int kAttempts = 100;
 
@@ -37,6 +37,14 @@ Paths& paths() {
     return *only;
 }
 
+// The list stays locked: no file is begun from here on.
+void remove_temporary_paths() {
+    Paths& all = paths();
+    while (all.locked.test_and_set(std::memory_order_acquire)) continue;
+    for (auto name = all.names.rbegin(); name != all.names.rend(); ++name)
+        if (::unlink(name->c_str()) != 0) ::rmdir(name->c_str());
+}
+
 class BlockedSignals {
   public:
     BlockedSignals() {
@@ -50,27 +58,6 @@ class BlockedSignals {
   private:
     sigset_t before_;
 };
-
-void on_ending_signal(int signal) {
-    remove_temporary_paths();
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);  // ends the process once this handler has returned
-}
-
-// A signal that is ignored or that somebody else handles stays so.
-void handle_ending_signals() {
-    static const bool installed = [] {
-        paths();
-        for (const int signal : kEndingSignals) {
-            struct sigaction now = {};
-            ::sigaction(signal, nullptr, &now);
-            if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL)
-                std::signal(signal, on_ending_signal);
-        }
-        return true;
-    }();
-    (void)installed;
-}
 
 std::string hidden_name(const fs::path& target) {
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -97,12 +84,13 @@ fs::path without_final_slash(const fs::path& path) {
 
 TemporaryPath::TemporaryPath(fs::path target, const std::function<bool(const std::string&)>& create)
     : target_(without_final_slash(target).string()) {
-    handle_ending_signals();
+    paths();  // before a handler needs it
+    add_clean_up(remove_temporary_paths);
     for (int attempt = 1;; ++attempt) {
         name_ = hidden_name(target_);
         const BlockedSignals blocked;
+        const SpinLock lock(paths().locked);  // another thread's signal sees the file in the list
         if (create(name_)) {
-            const SpinLock lock(paths().locked);
             paths().names.push_back(name_);
             return;
         }
@@ -135,13 +123,6 @@ void TemporaryPath::commit() {
         std::replace(names.begin(), names.end(), name_, target_);
     else
         std::erase(names, name_);
-}
-
-void remove_temporary_paths() {
-    Paths& all = paths();
-    while (all.locked.test_and_set(std::memory_order_acquire)) continue;
-    for (auto name = all.names.rbegin(); name != all.names.rend(); ++name)
-        if (::unlink(name->c_str()) != 0) ::rmdir(name->c_str());
 }
 
 AtomicDirectory::AtomicDirectory(const fs::path& target)

@@ -28,10 +28,6 @@ class TemporaryPath {
     std::string target_, name_;
 };
 
-// Removes all files that are not committed, and the folders. For a signal handler that ends the
-// process: the list stays locked.
-void remove_temporary_paths();
-
 // A new folder with the permissions that the umask leaves, which appears once it is whole.
 class AtomicDirectory {
   public:
