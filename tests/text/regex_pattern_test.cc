@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "support/error_of.h"
 #include "support/expect.h"
 #include "text/unicode.h"
@@ -109,6 +111,18 @@ TEST(RegexPattern, RefusesByName) {
              {"((a{1000}){1000})", "too large"}})
         expect_contains(error_of([&] { whole_match(pattern); }), why);
     expect_contains(error_of([] { parse_regex(std::string(200, '(')); }), "nested deeper than 100");
+    EXPECT_EQ(error_of([] { parse_regex(std::string(65537, 'a')); }),
+              "regular expression: too long (got 65537 bytes, expected at most 65536)");
+}
+
+// The categories of all code points are looked up once, not for each \p.
+TEST(RegexPattern, ManyCategoriesTakeNoTime) {
+    std::string pattern;
+    for (int i = 0; i < 8000; ++i) pattern += i % 2 ? "\\p{L}" : "\\P{N}";
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(parse_regex(pattern).parts().size(), 8000u);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    EXPECT_LT(took.count(), 10);
 }
 
 TEST(RegexPattern, AutomataAreCombined) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kDeepestGroups = 100;
 constexpr int64_t kMostRegexCount = 10'000;
+constexpr size_t kMostPatternBytes = size_t{64} << 10;
 
 const CharSet& ascii_digits() {
     static const CharSet set({{'0', '9'}});
@@ -40,16 +41,26 @@ const CharSet& line_ends() {
     return set;
 }
 
-CharSet category(char32_t letter) {
-    std::vector<CharRange> ranges;
+// A set per letter of kCategories: all code points are looked at once.
+constexpr std::u32string_view kCategories = U"LMNPSZC";
+
+std::vector<CharSet> all_categories() {
+    std::array<std::vector<CharRange>, 128> ranges;  // per letter
     for (char32_t c = 0; c <= 0x10FFFF; ++c) {
-        if (category_class(c) != static_cast<char>(letter)) continue;
-        if (!ranges.empty() && ranges.back().last + 1 == c)
-            ranges.back().last = c;
+        std::vector<CharRange>& own = ranges[static_cast<size_t>(category_class(c))];
+        if (!own.empty() && own.back().last + 1 == c)
+            own.back().last = c;
         else
-            ranges.push_back({c, c});
+            own.push_back({c, c});
     }
-    return CharSet(std::move(ranges));
+    std::vector<CharSet> sets;
+    for (const char32_t letter : kCategories) sets.emplace_back(std::move(ranges[letter]));
+    return sets;
+}
+
+const CharSet& category(size_t index) {
+    static const std::vector<CharSet> sets = all_categories();
+    return sets[index];
 }
 
 class RegexParser {
@@ -157,13 +168,16 @@ class RegexParser {
 
     CharSet char_class() {
         const bool negates = take(U'^');
-        CharSet set;
+        std::vector<CharRange> ranges;
+        const auto add = [&](const CharSet& set) {
+            ranges.insert(ranges.end(), set.ranges().begin(), set.ranges().end());
+        };
         while (!has(U']')) {
             if (at_ >= text_.size()) wrong("'[' without ']'");
             const CharSet first = class_part();
             const bool is_range = has(U'-') && at_ + 1 < text_.size() && text_[at_ + 1] != U']';
             if (!is_range) {
-                set = set | first;
+                add(first);
                 continue;
             }
             ++at_;
@@ -174,9 +188,10 @@ class RegexParser {
             if (!is_one(first) || !is_one(last)) wrong("a range of classes");
             const char32_t from = first.ranges()[0].first, to = last.ranges()[0].first;
             if (from > to) wrong("a range that is out of order");
-            set = set | CharSet({{from, to}});
+            ranges.push_back({from, to});
         }
         ++at_;
+        const CharSet set(std::move(ranges));
         return negates ? ~set : set;
     }
 
@@ -278,13 +293,11 @@ class RegexParser {
 
     // \p{L}: a general category's first letter.
     CharSet property() {
-        const std::u32string_view kLetters = U"LMNPSZC";
-        const bool has_letter =
-            take(U'{') && at_ < text_.size() && kLetters.find(text_[at_]) != kLetters.npos;
-        const char32_t letter = has_letter ? text_[at_++] : U' ';
-        if (!has_letter || !take(U'}'))
+        const bool has_letter = take(U'{') && at_ < text_.size();
+        const size_t index = has_letter ? kCategories.find(text_[at_++]) : kCategories.npos;
+        if (index == kCategories.npos || !take(U'}'))
             wrong("only \\p{L}, {M}, {N}, {P}, {S}, {Z} and {C} are supported");
-        return category(letter);
+        return category(index);
     }
 
     std::u32string text_;
@@ -294,6 +307,8 @@ class RegexParser {
 }  // namespace
 
 Regular parse_regex(std::string_view pattern) {
+    require(pattern.size() <= kMostPatternBytes, "regular expression: too long (got ",
+            pattern.size(), " bytes, expected at most ", kMostPatternBytes, ")");
     return RegexParser(replace_invalid(pattern)).parse();
 }
 
