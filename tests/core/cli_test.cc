@@ -241,6 +241,8 @@ TEST_F(Flags, AUsersConfigurationMayNameFlagsOfOtherTools) {
     EXPECT_EQ(parse({}).count, 3);  // an empty section says nothing
     write_user_config("[whisper]\ncount = 1\n");
     EXPECT_EQ(error_of({}), path + ":1: no tool has the name 'whisper'");
+    write_user_config("[hark-trace]\ncount = 1\n");
+    EXPECT_EQ(parse({}).count, 3);
     write_user_config("[mel\n");
     EXPECT_EQ(error_of({}), path + ":1: a section lacks its ']' (got '[mel')");
     write_user_config("count\n");

@@ -2,17 +2,12 @@
 #include <sstream>
 
 #include "core/cli/help_forms.h"
+#include "core/cli/tool_names.h"
 #include "core/cli/version.h"
 #include "core/error.h"
 
 namespace hark {
 namespace {
-
-constexpr const char* kPages[] = {
-    "hark",         "audio-decode", "vad",         "mel",        "whisper-transcribe",
-    "whisper-eval", "gpt-generate", "gpt-eval",    "gpt-embed",  "gpt-tokenize",
-    "gpt-train",    "hark-advise",  "hark-doctor", "hark-model", "hark-redact",
-    "hark-serve",   "hark-shard",   "hark-trace"};
 
 // Text without a line that roff takes for a request.
 std::string roff(const std::string& text) {
@@ -116,7 +111,8 @@ std::string see_also(const std::string& page, const ToolDescription& tool) {
     std::vector<std::string> others;
     for (const CommandInfo& command : tool.commands)
         if (command.name != "help") others.push_back(page + "-" + page_name(command.name));
-    for (const char* other : kPages)
+    if (page != "hark") others.push_back("hark");
+    for (const char* other : kToolNames)
         if (page != other && std::find(others.begin(), others.end(), other) == others.end())
             others.push_back(other);
     std::string text;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "core/cli/tool_names.h"
 #include "core/error.h"
 #include "core/files/files.h"
 #include "core/ranges.h"
@@ -20,11 +21,6 @@ constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 constexpr const char* kFlagNames[] = {
 #include "core/cli/flag_names.inc"
 };
-constexpr const char* kTools[] = {
-    "audio-decode", "vad",          "mel",         "whisper-transcribe",
-    "whisper-eval", "gpt-generate", "gpt-eval",    "gpt-embed",
-    "gpt-tokenize", "gpt-train",    "hark-model",  "hark-serve",
-    "hark-advise",  "hark-doctor",  "hark-redact", "hark-shard"};
 
 std::string trimmed(const std::string& text) {
     const size_t begin = text.find_first_not_of(" \t\r");
@@ -81,6 +77,6 @@ fs::path user_config() {
 }
 
 bool is_any_flag(const std::string& name) { return contains(kFlagNames, name); }
-bool is_any_tool(const std::string& name) { return contains(kTools, name); }
+bool is_any_tool(const std::string& name) { return contains(kToolNames, name); }
 
 }  // namespace hark
