@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <thread>
+
 #include "core/error.h"
 #include "support/error_of.h"
 #include "support/process.h"
@@ -90,6 +93,27 @@ TEST_F(ConversationFile, AnotherProgramsChangeIsNotOverwritten) {
     EXPECT_EQ(error_of([&] { conversation.append("a", "b"); }),
               path_ + ": another program has changed the file; this answer is not in it");
     EXPECT_EQ(text(), kTurn);
+}
+
+// A program appends only to what it has read: no turn is lost, whoever comes between.
+TEST_F(ConversationFile, TurnsOfSeveralProgramsAreAllThere) {
+    constexpr int kTurns = 10;
+    std::atomic<int> refused = 0;
+    const auto talk = [&] {
+        for (int turn = 0; turn < kTurns;) try {
+                Conversation(path_, "").append("a\nb", "c");
+                ++turn;
+            } catch (const Error& why) {
+                EXPECT_NE(std::string(why.what()).find("another program has changed"),
+                          std::string::npos);
+                ++refused;
+            }
+    };
+    std::vector<std::thread> programs;
+    for (int i = 0; i < 4; ++i) programs.emplace_back(talk);
+    for (std::thread& program : programs) program.join();
+    EXPECT_EQ(Conversation(path_, "").messages().size(), 2u * 4 * kTurns);
+    RecordProperty("refused", std::to_string(refused));
 }
 
 }  // namespace

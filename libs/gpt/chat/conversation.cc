@@ -1,9 +1,15 @@
 #include "gpt/chat/conversation.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -23,6 +29,40 @@ std::string bytes_of(const std::string& path) {
     return std::filesystem::exists(path) ? read_file(path) : "";
 }
 
+// Keeps other programs from changing the file while this lives. Makes an empty one if none is
+// there.
+class LockedFile {
+  public:
+    explicit LockedFile(const std::string& path) {
+        // Another program may have put a new file in the place of the one that this waited for.
+        do {
+            if (fd_ >= 0) ::close(fd_);
+            fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+            require(fd_ >= 0, path, ": cannot open: ", std::strerror(errno));
+            int failed;
+            while ((failed = ::flock(fd_, LOCK_EX)) != 0 && errno == EINTR) continue;
+            const int why = errno;
+            if (failed) ::close(fd_);
+            require(!failed, path, ": cannot lock: ", std::strerror(why));
+            ::fstat(fd_, &info_);
+        } while (!is_at(path));
+    }
+    ~LockedFile() { ::close(fd_); }
+    LockedFile(const LockedFile&) = delete;
+
+    mode_t permissions() const { return info_.st_mode & 07777; }
+
+  private:
+    bool is_at(const std::string& path) const {
+        struct stat now = {};
+        return ::stat(path.c_str(), &now) == 0 && now.st_dev == info_.st_dev &&
+               now.st_ino == info_.st_ino;
+    }
+
+    int fd_ = -1;
+    struct stat info_ = {};
+};
+
 // Throws Error, which begins with `where`, if the line is no message.
 ordered_json read_message(const std::string& line, const std::string& where) {
     ordered_json read = parse_ordered_json(line, where);
@@ -39,8 +79,11 @@ ordered_json read_message(const std::string& line, const std::string& where) {
 
 Conversation::Conversation(std::string path, const std::string& system) : path_(std::move(path)) {
     if (!path_.empty()) {
+        // Both throw now, not after an answer.
+        std::optional<LockedFile> locked;
+        if (std::filesystem::exists(path_)) locked.emplace(path_);
         read();
-        const AtomicFile writable(path_);  // throws now, not after an answer
+        const AtomicFile writable(path_);
     }
     if (system.empty()) return;
     const bool begun = !messages_.empty();
@@ -71,6 +114,7 @@ void Conversation::append(const std::string& question, const std::string& answer
     messages_.push_back(message("user", question));
     messages_.push_back(message("assistant", answer));
     if (path_.empty()) return;
+    const LockedFile locked(path_);
     std::string now = bytes_of(path_);
     if (!now.empty() && !now.ends_with('\n')) now += '\n';
     require(now == written_, path_,
@@ -78,8 +122,9 @@ void Conversation::append(const std::string& question, const std::string& answer
     for (; in_file_ < messages_.size(); ++in_file_)
         written_ += json_text(messages_[in_file_]) + "\n";
     AtomicFile file(path_);
-    struct stat before = {};  // the file stays as private as it is
-    if (::stat(path_.c_str(), &before) == 0) ::fchmod(file.fd(), before.st_mode & 07777);
+    // The file stays as private as it is.
+    require(::fchmod(file.fd(), locked.permissions()) == 0, path_,
+            ": cannot set the permissions: ", std::strerror(errno));
     file.write(written_);
     file.commit();
 }
