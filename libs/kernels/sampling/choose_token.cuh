@@ -303,14 +303,16 @@ __device__ inline void give(const SamplerArgs& call, const Part& whole, const Dr
     *call.state = state;
 }
 
-__device__ inline void choose(const SamplerArgs& call, Shared& s) {
+// Draws: whether the temperature may be above 0.
+template <bool Draws>
+__device__ void choose(const SamplerArgs& call, Shared& s) {
     const int groups = (call.n + call.group_size - 1) / call.group_size;
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
     if (static_cast<int>(threadIdx.x) < groups) part = parts_of(call)[threadIdx.x];
     const Part whole = over_block(part, s);
     const bool is_excluded = call.mask && whole.best == -INFINITY;
     Drawn chosen{whole.id < call.n && !is_excluded ? whole.id : -1, 1};
-    if (call.params.temperature > 0 && chosen.token >= 0)
+    if (Draws && call.params.temperature > 0 && chosen.token >= 0)
         chosen = draw_token(call, part, groups, whole.best, s);
     if (threadIdx.x == 0) give(call, whole, chosen);
 }

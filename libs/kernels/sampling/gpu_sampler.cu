@@ -39,13 +39,19 @@ __device__ inline float4 four_logits(const float* logits, int first, int end) {
     return {at(first), at(first + 1), at(first + 2), at(first + 3)};
 }
 
-// Some lanes: their group's part, and the adjusted logits if a token is drawn from them.
-template <int Lanes>
+// Whether the choice is not of the largest logit as the model gave it.
+__host__ __device__ bool changes_logits(const SamplerArgs& call) {
+    return call.mask || call.seen || call.params.temperature > 0;
+}
+
+// Some lanes: their group's part, and the adjusted logits if a token is drawn from them. MayChange:
+// whether changes_logits() may be true.
+template <int Lanes, bool MayChange>
 __device__ void find_part(const SamplerArgs& call) {
     constexpr int kAtATime = 4 * Lanes, kLoads = 3;  // in flight at once
     const int group = static_cast<int>(blockIdx.x * kPartThreads + threadIdx.x) / Lanes;
     const int begin = group * call.group_size, end = min(begin + call.group_size, call.n);
-    const bool changes = call.mask || call.seen || call.params.temperature > 0;
+    const bool changes = MayChange && changes_logits(call);
     Part part{-INFINITY, 0, -INFINITY, INT_MAX};
     for (int from = begin + threadIdx.x % Lanes * 4; from < end; from += kLoads * kAtATime) {
         float4 logits[kLoads];
@@ -67,7 +73,7 @@ __device__ void find_part(const SamplerArgs& call) {
                 if (id >= end) break;
                 if (four[j] > -INFINITY) part.sum += expf(four[j] - largest);
                 const float changed = changes ? adjusted(call, id, four[j]) : four[j];
-                if (call.params.temperature > 0) logits_of(call)[id] = changed;
+                if (MayChange && call.params.temperature > 0) logits_of(call)[id] = changed;
                 if (changed > part.best || (changed == part.best && id < part.id))
                     part.best = changed, part.id = id;
             }
@@ -77,24 +83,27 @@ __device__ void find_part(const SamplerArgs& call) {
     if (threadIdx.x % Lanes == 0 && begin < end) parts_of(call)[group] = part;
 }
 
+template <bool MayChange>
 __global__ void __launch_bounds__(kPartThreads) parts_kernel(SamplerArgs call) {
     cuda::pdl_trigger();
     cuda::pdl_wait();
-    find_part<kRowLanes>(call);
+    find_part<kRowLanes, MayChange>(call);
 }
 
 // Block (groups, row).
 __global__ void __launch_bounds__(kPartThreads) row_parts_kernel(SampleRows all) {
     cuda::pdl_trigger();
     cuda::pdl_wait();
-    if (all.rows[blockIdx.y].slot >= 0) find_part<kRowsLanes>(call_of(all, blockIdx.y));
+    if (all.rows[blockIdx.y].slot >= 0) find_part<kRowsLanes, true>(call_of(all, blockIdx.y));
 }
 
+// Draws: at a temperature above 0. The other kernel lacks the code of the searches.
+template <bool Draws>
 __global__ void __launch_bounds__(kThreads) sample_kernel(SamplerArgs call) {
     cuda::pdl_trigger();
     cuda::pdl_wait();
     __shared__ Shared s;
-    choose(call, s);
+    choose<Draws>(call, s);
 }
 
 // Block (row).
@@ -102,7 +111,7 @@ __global__ void __launch_bounds__(kThreads) sample_rows_kernel(SampleRows all) {
     cuda::pdl_trigger();
     cuda::pdl_wait();
     __shared__ Shared s;
-    if (all.rows[blockIdx.x].slot >= 0) choose(call_of(all, blockIdx.x), s);
+    if (all.rows[blockIdx.x].slot >= 0) choose<true>(call_of(all, blockIdx.x), s);
 }
 
 __global__ void take_kernel(int32_t* tokens, const int32_t* from, const int32_t* latest,
@@ -128,8 +137,10 @@ void sample(Context& ctx, SamplerArgs call) {
     cuda::enter(ctx, {});
     check_count(call.n);
     call.group_size = static_cast<int32_t>(sample_group(call.n));
-    cuda::pdl_launch(ctx, parts_kernel, part_blocks(call.n, kRowLanes), kPartThreads, 0, call);
-    cuda::pdl_launch(ctx, sample_kernel, 1, kThreads, 0, call);
+    cuda::pdl_launch(ctx, changes_logits(call) ? parts_kernel<true> : parts_kernel<false>,
+                     part_blocks(call.n, kRowLanes), kPartThreads, 0, call);
+    cuda::pdl_launch(ctx, call.params.temperature > 0 ? sample_kernel<true> : sample_kernel<false>,
+                     1, kThreads, 0, call);
 }
 
 void sample_rows(Context& ctx, SampleRows rows, int64_t count) {
