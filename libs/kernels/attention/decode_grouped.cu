@@ -103,13 +103,22 @@ struct WarpKeys {
     __device__ float2 soften(const AttentionArgs& args, int begin, int end) {
         const int t = threadIdx.x % 4;
         float largest = -INFINITY, sum = 0;
+        if (args.soft_cap > 0) {  // one branch around all of this code, not one per score
+#pragma unroll
+            for (auto& row : scores)
+                for (int i = 0; i < 2; ++i) row[i] = args.score(row[i]);
+        } else {
+#pragma unroll
+            for (auto& row : scores)
+                for (int i = 0; i < 2; ++i) row[i] *= args.scale_log2;
+        }
 #pragma unroll
         for (int n = 0; n < kWarpKeys / 8; ++n)
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
                 const int key = 8 * n + 2 * t + i;
                 float& score = scores[n][i];
-                score = begin <= key && key < end ? args.score(score) : -INFINITY;
+                score = begin <= key && key < end ? score : -INFINITY;
                 largest = fmaxf(largest, score);
             }
         for (int step = 1; step <= 2; step *= 2)
@@ -246,11 +255,14 @@ __global__ void __launch_bounds__(32 * Warps, kBlocksAtOnce<D, Warps, New>)
     for (int own = from; own == from || own < limit; own += kKeys) {   // own: the warp's first key
         const int begin = max(first_key - own, 0), end = min(limit - own, kWarpKeys);
         const int loaded = min(end, stored - own);
-        const bool is_ready = own + loaded <= ready;
+        const bool is_early = own != from || own + loaded <= ready;
         WarpKeys<T, D> keys;
-        if (own == from && !is_ready) wait();
-        if (begin < end) keys.load(args, rows(own), begin, loaded);
-        if (own == from && is_ready) wait();
+        // A loop, so that the code of both is there once.
+#pragma unroll 1
+        for (const bool early : {true, false}) {
+            if (early == is_early && begin < end) keys.load(args, rows(own), begin, loaded);
+            if (early && own == from) wait();
+        }
         if (begin >= end) continue;
         Words q[D / 32] = {};
         if constexpr (New) {
