@@ -172,9 +172,11 @@ bool launch(Context& ctx, SmallMArgs args, const ExpertTiles& tiles, const typen
     const int threads = 32 * (args.slices + 1);
     int resident = 0;
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared));
-    const int64_t wanted = ceil_div(int64_t{std::max(resident, 1)} * multiprocessors(), args.rows);
+    // Rounded down: a block more than there is room for would begin when the others end.
+    const int64_t of_row =
+        std::max<int64_t>(1, int64_t{std::max(resident, 1)} * multiprocessors() / args.rows);
     const dim3 blocks(static_cast<unsigned>(args.rows),
-                      static_cast<unsigned>(std::min(ceil_div(args.n, outputs), wanted)));
+                      static_cast<unsigned>(std::min(ceil_div(args.n, outputs), of_row)));
     pdl_launch(ctx, kernel, blocks, threads, shared, args, tiles, x, w, static_cast<int>(stride),
                stages);
     return true;

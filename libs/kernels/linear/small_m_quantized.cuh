@@ -234,9 +234,11 @@ bool launch_quantized(Context& ctx, SmallMArgs args, const Tiles& tiles, int64_t
     int resident = 0;
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads,
                                                              static_cast<size_t>(shared)));
-    const int64_t wanted = ceil_div(int64_t{std::max(resident, 1)} * multiprocessors(), row_tiles);
+    // Rounded down: a block more than there is room for would begin when the others end.
+    const int64_t of_tile =
+        std::max<int64_t>(1, int64_t{std::max(resident, 1)} * multiprocessors() / row_tiles);
     const dim3 blocks(static_cast<unsigned>(row_tiles),
-                      static_cast<unsigned>(std::min(group_count, wanted)));
+                      static_cast<unsigned>(std::min(group_count, of_tile)));
     pdl_launch(ctx, kernel, blocks, threads, static_cast<size_t>(shared), args, division, tiles, x,
                w, stride);
     return true;
