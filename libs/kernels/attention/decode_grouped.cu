@@ -202,9 +202,10 @@ __device__ void add_warps(const AttentionArgs& args, const WarpSums<D> (&warps)[
     }
 }
 
-// Blocks that a multiprocessor should hold at least; a small grid needs fewer.
+// Blocks that a multiprocessor should hold at least; a small grid needs fewer. At D 64 a block of
+// kWholeWarps then fits next to one of the product before it.
 template <int D, int Warps, bool New>
-constexpr int kBlocksAtOnce = Warps > kManyWarps ? 1
+constexpr int kBlocksAtOnce = Warps > kManyWarps ? (D == 64 && New ? 2 : 1)
                               : New              ? 2
                               : D == 64          ? 4
                                                  : 3;
