@@ -109,6 +109,60 @@ __global__ void __launch_bounds__(32 * kRouteWarps)
     for (int j = lane; j < args.k; j += 32) weights[j] = own_weights[j] / total * args.scale;
 }
 
+// The same with softmax and without groups, up to 32 N experts of which up to 32 are chosen: lane l
+// keeps every 32nd logit in registers, and what it becomes of the l-th choice.
+template <int N>
+__global__ void __launch_bounds__(32 * kRouteWarps)
+    route_softmax_kernel(Routes args, int* chosen, float* weights, const float* logits) {
+    pdl_trigger();
+    pdl_wait();
+    const int lane = threadIdx.x % 32;
+    const int64_t t = int64_t{blockIdx.x} * kRouteWarps + threadIdx.x / 32;
+    if (t >= args.rows) return;
+    logits += t * args.experts;
+    float own[N];
+    uint32_t orders[N];  // 0: taken
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        const bool there = 32 * i + lane < args.experts;
+        own[i] = there ? logits[32 * i + lane] : 0.0f;
+        orders[i] = there ? order_of(own[i]) : 0;
+    }
+    float top = 0, total = 0, weight = 0;
+    int choice = 0;
+#pragma unroll 1
+    for (int j = 0; j < args.k; ++j) {
+        uint32_t best = 0;
+        int place = INT_MAX;
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            if (orders[i] > best) best = orders[i], place = 32 * i + lane;
+        const uint32_t largest = __reduce_max_sync(0xffffffff, best);
+        const int expert = __reduce_min_sync(0xffffffff, best == largest ? place : INT_MAX);
+        float logit = 0;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            if (expert / 32 == i) logit = own[i];
+            if (expert == 32 * i + lane) orders[i] = 0;
+        }
+        logit = __shfl_sync(0xffffffff, logit, expert % 32);
+        if (j == 0) top = logit;
+        const float of_expert = expf(logit - top);
+        total += of_expert;
+        if (j == lane) choice = expert, weight = of_expert;
+    }
+    if (!args.normalized) {
+        total = 0;
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            if (32 * i + lane < args.experts) total += expf(own[i] - top);
+        total = warp_sum(total);
+    }
+    if (lane >= args.k) return;
+    chosen[t * args.k + lane] = choice;
+    weights[t * args.k + lane] = weight / total * args.scale;
+}
+
 }  // namespace
 
 void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits, const Routing& by) {
@@ -123,7 +177,11 @@ void route_experts(Context& ctx, Tensor chosen, Tensor weights, Tensor logits, c
                       by.scale,
                       by.bias ? by.bias.as<float>() : nullptr};
     if (args.rows == 0) return;
-    pdl_launch(ctx, route_kernel, static_cast<unsigned>(ceil_div(args.rows, kRouteWarps)),
+    const bool is_plain = !args.sigmoid && args.groups <= 1 && args.k <= 32;
+    const auto kernel = is_plain && args.experts <= 32    ? route_softmax_kernel<1>
+                        : is_plain && args.experts <= 128 ? route_softmax_kernel<4>
+                                                          : route_kernel;
+    pdl_launch(ctx, kernel, static_cast<unsigned>(ceil_div(args.rows, kRouteWarps)),
                32 * kRouteWarps, 0, args, chosen.as<int32_t>(), weights.as<float>(),
                static_cast<const float*>(logits.as<float>()));
 }
