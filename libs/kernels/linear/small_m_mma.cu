@@ -1,19 +1,11 @@
 #include "kernels/linear/small_m_mma.cuh"
 
 #include "kernels/cuda/hopper.cuh"
+#include "kernels/linear/small_m_row.cuh"
 #include "kernels/norm/layer_norm.cuh"
 
 namespace hark::cuda {
 namespace {
-
-// Loads 16 bytes that are read once, without filling the L1 cache.
-__device__ inline uint4 load_once(const void* from) {
-    uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from));
-    return v;
-}
 
 // Operands of a lane's step: 8 columns of every row, or 16 if the weights are of a byte.
 template <class W, int MT, int NT>
