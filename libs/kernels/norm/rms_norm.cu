@@ -1,6 +1,6 @@
 // rms_norm on the GPU: one block per row.
 #include "kernels/elementwise/rows.cuh"
-#include "kernels/norm/layer_norm.cuh"
+#include "kernels/norm/rms_norm.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -15,23 +15,10 @@ struct RmsNorm {
 template <class X, class Y>
 __global__ void rms_norm_packs(RmsNorm args, Y* y, const X* x) {
     pdl_trigger();
-    __shared__ float partial[32];
     const int64_t row = int64_t{blockIdx.x} * args.channels;
-    const int c = threadIdx.x * kPack;
-    const bool inside = c < args.channels;
-    const Pack<float, kPack> w = inside ? load_pack<kPack>(args.w + c) : Pack<float, kPack>{};
+    const RmsWeights<1> weights(args.w, args.channels);
     pdl_wait();
-    const Pack<X, kPack> values = inside ? load_pack<kPack>(x + row + c) : Pack<X, kPack>{};
-    float squares = 0;
-    for (int v = 0; v < kPack; ++v)
-        squares = fmaf(to_f32(values.values[v]), to_f32(values.values[v]), squares);
-    const float mean = block_sum(squares, partial, blockDim.x / 32) / args.channels;
-    const float factor = rsqrtf(mean + args.eps);
-    if (!inside) return;
-    Pack<Y, kPack> out;
-    for (int v = 0; v < kPack; ++v)
-        out.values[v] = from_f32<Y>(to_f32(values.values[v]) * factor * w.values[v]);
-    store_pack(y + row + c, out);
+    rms_norm_row(y + row, x + row, args.channels, args.eps, weights);
 }
 
 // V values at a time; V divides the channels, and rows of V values are aligned.
@@ -69,8 +56,8 @@ void rms_norm(Context& ctx, Tensor y, Tensor x, Tensor w, float eps) {
     const RmsNorm args{w.as<float>(), static_cast<int>(channels), eps};
     const bool packs = in_packs(channels, {y.data, x.data, w.data});
     const int64_t wanted = ceil_div(channels, packs ? kPack : 1);
-    const auto threads =
-        static_cast<unsigned>(std::clamp(ceil_div(wanted, 32) * 32, int64_t{32}, int64_t{512}));
+    const auto threads = static_cast<unsigned>(
+        std::clamp(ceil_div(wanted, 32) * 32, int64_t{32}, int64_t{kMostRmsThreads}));
     with_float_type(y.dtype, [&](auto y_value) {
         using Y = decltype(y_value);
         const auto launch = [&](const auto* from) {
