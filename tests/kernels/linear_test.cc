@@ -92,7 +92,7 @@ TEST_P(LinearOp, NormAndGateAreWhatTheyAreByThemselves) {
     if (!device) GTEST_SKIP() << device.why_not();
     for (const WeightCase& weights : kWeights)
         for (const auto& [n, k] :
-             {std::pair<int64_t, int64_t>{24, 96}, {2200, 384}, {8200, 1376}}) {
+             {std::pair<int64_t, int64_t>{24, 96}, {2200, 384}, {8200, 1376}, {8200, 1408}}) {
             if (n > 8000 && !device.ctx().on_cuda()) continue;  // a GPU gates that many itself
             const Arena::Scope scope(device.ctx().arena);
             constexpr int64_t kMostRows = 20;
@@ -309,6 +309,11 @@ TEST_P(LinearOnGpu, RowsAreTheSameBitsWhateverIsBesideThem) {
                              {1, 5, 13, 30, 64, 100});
         check_neighbours(device, GetParam().activations, weights.dtype, {70, 3840, 320},
                          {1, 13, 30});
+        // One row's tiles of 8 outputs, of 16, and several of a block.
+        for (const LinearShape& shape : {LinearShape{40, 2048, 8192}, LinearShape{40, 3072, 2048},
+                                         LinearShape{40, 4352, 4096}})
+            check_neighbours(device, GetParam().activations, weights.dtype, shape, {1, 13},
+                             GetParam().activations, Activation::none, true);
         check_neighbours(device, GetParam().activations, weights.dtype, {1200, 1290, 128},
                          {50, 100, 256, 512});
     }

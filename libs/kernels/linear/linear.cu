@@ -4,6 +4,7 @@
 #include "kernels/linear/gemm.cuh"
 #include "kernels/linear/medium_m.cuh"
 #include "kernels/linear/simt.cuh"
+#include "kernels/linear/small_m_row.cuh"
 #include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
@@ -54,10 +55,12 @@ void simt_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
 }
 
 // Whether the norm is computed by the product's kernel, or by the one that rounds x to fp8.
-bool fuses_norm(const Tensor& x, const Matrix& w, const Epilogue& then, const Norm& norm,
+bool fuses_norm(const Tensor& x, const Matrix& w, const Epilogue& then, const LinearFusion& with,
                 bool many) {
-    if (norm.kind == NormKind::rms) return false;
-    return many ? rounds_x(x, w, then) && norms_fp8_rows(x, norm) : norms_row(x, w, norm);
+    const Norm& norm = with.norm;
+    if (norm.kind == NormKind::rms) return !with.append && norms_one_row(x, w, norm);
+    if (many) return rounds_x(x, w, then) && norms_fp8_rows(x, norm);
+    return norms_row(x, w, norm) && !(with.gated && takes_one_row(x, w));
 }
 
 }  // namespace
@@ -74,7 +77,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     const bool by_wgmma = in_tiles && has_quantized_wgmma();
     const bool is_medium =
         many && !ctx.batch_invariant && has_medium_m_product(y, x, w, then, gated);
-    if (norm.weight && !fuses_norm(x, w, gated ? Epilogue{then.bias} : then, norm, many)) {
+    if (norm.weight && !fuses_norm(x, w, gated ? Epilogue{then.bias} : then, with, many)) {
         const Arena::Scope scope(ctx.arena);
         Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});
         if (norm.kind == NormKind::rms)

@@ -298,6 +298,7 @@ bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm) {
 
 bool gates_rows(const Tensor& x, const Matrix& w) {
     if (x.rows() > 8) return false;
+    if (takes_one_row(x, w)) return true;
     return is_quantized(w.values.dtype) ||
            (w.values.dim(0) >= kVocabulary && has_small_m_product(x, w));
 }
@@ -313,6 +314,9 @@ void small_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Ep
                      const LinearFusion& with) {
     const SmallMArgs args(y, x, w, then, with);
     const Tensor& values = w.values;
+    const bool layer_norm = with.norm.weight && with.norm.kind != NormKind::rms;
+    if (!layer_norm && !with.append && takes_one_row(x, w))
+        return one_row_product(ctx, args, x, values);
     const bool vocabulary = values.dim(0) >= kVocabulary;
     const bool shares = values.dtype == Dtype::fp8 && shares_row(ctx, args);
     if (args.rows <= 8)

@@ -1,4 +1,5 @@
-// What the kernels of few rows that read weights straight from memory share.
+// linear of one row and weights of its 16-bit type (small_m_row.cu). The same bits as
+// sliced_kernel's.
 #pragma once
 
 #include "kernels/linear/small_m_mma.cuh"
@@ -13,5 +14,11 @@ __device__ inline uint4 load_once(const void* from) {
                  : "l"(from));
     return v;
 }
+
+// Whether one_row_product takes the operands; it may be gated, and appends nothing.
+bool takes_one_row(const Tensor& x, const Matrix& w);
+// Whether it computes the rms_norm of x too.
+bool norms_one_row(const Tensor& x, const Matrix& w, const Norm& norm);
+void one_row_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w);
 
 }  // namespace hark::cuda
