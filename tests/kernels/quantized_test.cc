@@ -242,7 +242,8 @@ TEST_P(Quantized, NormAndGateAreWhatTheyAreByThemselves) {
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype on = GetParam().activations;
     for (const Dtype dtype : kQuantizedDtypes)
-        for (const auto& [n, k] : {std::pair<int64_t, int64_t>{24, 256}, {4200, 512}, {2200, 2048}})
+        for (const auto& [n, k] :
+             {std::pair<int64_t, int64_t>{24, 256}, {4200, 512}, {2200, 2048}, {40, 4096}})
             for (const int64_t rows : {1, 5, 70}) {
                 if (rows > 8 && on == Dtype::f32) continue;  // a GPU's tiles
                 // Else a GPU has kernels of one row and of tiles.

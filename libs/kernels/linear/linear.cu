@@ -55,10 +55,12 @@ void simt_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
 }
 
 // Whether the norm is computed by the product's kernel, or by the one that rounds x to fp8.
-bool fuses_norm(const Tensor& x, const Matrix& w, const Epilogue& then, const LinearFusion& with,
-                bool many) {
+bool fuses_norm(const Context& ctx, const Tensor& x, const Matrix& w, const Epilogue& then,
+                const LinearFusion& with, bool many) {
     const Norm& norm = with.norm;
-    if (norm.kind == NormKind::rms) return !with.append && norms_one_row(x, w, norm);
+    if (norm.kind == NormKind::rms)
+        return !with.append &&
+               (norms_one_row(x, w, norm) || norms_quantized_row(ctx, x, w, norm, with.gated));
     if (many) return rounds_x(x, w, then) && norms_fp8_rows(x, norm);
     return norms_row(x, w, norm) && !(with.gated && takes_one_row(x, w));
 }
@@ -77,7 +79,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     const bool by_wgmma = in_tiles && has_quantized_wgmma();
     const bool is_medium =
         many && !ctx.batch_invariant && has_medium_m_product(y, x, w, then, gated);
-    if (norm.weight && !fuses_norm(x, w, gated ? Epilogue{then.bias} : then, with, many)) {
+    if (norm.weight && !fuses_norm(ctx, x, w, gated ? Epilogue{then.bias} : then, with, many)) {
         const Arena::Scope scope(ctx.arena);
         Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});
         if (norm.kind == NormKind::rms)

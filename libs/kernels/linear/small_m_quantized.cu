@@ -2,6 +2,7 @@
 #include "kernels/linear/small_m_quantized.cuh"
 
 #include "kernels/linear/quantized_row_tma.cuh"
+#include "kernels/linear/small_m_row.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -32,13 +33,31 @@ void small_m_quantized(Context& ctx, Tensor y, Tensor x, const Matrix& w, const 
         };
         if (args.rows == 1 && !ctx.batch_invariant) {
             if constexpr (requires { quantized_row::RowOfChunks<Block>::kPitch; })
-                if (quantized_row::launch<Block>(ctx, args, xs, ws, stride)) return;
+                if (quantized_row::takes<Block>(args, ws, stride))
+                    return quantized_row::launch<Block>(ctx, args, xs, ws, stride);
             return launch.template operator()<OneRow<__half, Block>>();
         }
         if (args.rows > 8 && has_room_for_many<Block>(args))
             return launch.template operator()<ManyRows<__half, Block, 4>>();
         launch.template operator()<ManyRows<__half, Block, 1>>();
     });
+}
+
+bool norms_quantized_row(const Context& ctx, const Tensor& x, const Matrix& w, const Norm& norm,
+                         bool gated) {
+    if (!is_quantized(w.values.dtype) || x.rows() != 1 || x.dtype != Dtype::f16 ||
+        ctx.batch_invariant)
+        return false;
+    const SmallMArgs args(x, x, w, {}, {.gated = gated});  // y's type is not used here
+    const auto stride = static_cast<int64_t>(row_bytes(w.values.dtype, args.k));
+    bool norms = false;
+    with_block_type(w.values.dtype, [&](auto block) {
+        using Block = decltype(block);
+        if constexpr (requires { quantized_row::RowOfChunks<Block>::kPitch; })
+            norms = quantized_row::takes<Block>(args, w.values.data, stride) &&
+                    quantized_row::norms<Block>(args, norm);
+    });
+    return norms;
 }
 
 void dequantize(Context& ctx, Tensor to, Tensor from) {

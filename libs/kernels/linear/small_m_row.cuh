@@ -19,6 +19,9 @@ __device__ inline uint4 load_once(const void* from) {
 bool takes_one_row(const Tensor& x, const Matrix& w);
 // Whether it computes the rms_norm of x too.
 bool norms_one_row(const Tensor& x, const Matrix& w, const Norm& norm);
+// Whether small_m_quantized computes the rms_norm of one row.
+bool norms_quantized_row(const Context& ctx, const Tensor& x, const Matrix& w, const Norm& norm,
+                         bool gated);
 void one_row_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w);
 
 }  // namespace hark::cuda
