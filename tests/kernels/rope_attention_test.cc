@@ -1,4 +1,6 @@
 // rope_attention against rope_append and attention, to the bit: a GPU may do both in one kernel.
+#include <span>
+
 #include "kernels/ops.h"
 #include "support/ops.h"
 
@@ -77,6 +79,25 @@ Left run(TestDevice& device, const RopeAttentionCase& c, Dtype dtype, bool at_on
     return {device.down(out), device.down(keys), device.down(values)};
 }
 
+void expect_same(TestDevice& device, Dtype dtype, std::span<const RopeAttentionCase> cases,
+                 std::initializer_list<bool> invariances) {
+    for (const RopeAttentionCase& c : cases)
+        for (const bool invariant : invariances)
+            for (const bool kv_ready : {true, false}) {
+                SCOPED_TRACE(concat(c.heads, " heads of ", c.d, ", ", c.lengths[0], " keys",
+                                    invariant ? ", batch-invariant" : "",
+                                    kv_ready ? ", ready" : ""));
+                device.ctx().batch_invariant = invariant;
+                const Left expected = run(device, c, dtype, false, kv_ready);
+                const Left found = run(device, c, dtype, true, kv_ready);
+                EXPECT_TRUE(found.out == expected.out);
+                EXPECT_TRUE(found.keys == expected.keys);
+                EXPECT_TRUE(found.values == expected.values);
+                EXPECT_TRUE(std::all_of(found.out.begin(), found.out.end(),
+                                        [](float x) { return std::isfinite(x); }));
+            }
+}
+
 class RopeAttention : public testing::TestWithParam<DeviceCase> {};
 
 TEST_P(RopeAttention, IsRopeAppendAndAttention) {
@@ -99,27 +120,35 @@ TEST_P(RopeAttention, IsRopeAppendAndAttention) {
         {8, 2, 64, 32, false, {3, 1}, {70, 9}},  // more rows than one
         {8, 2, 64, 32, false, {1, 1, 40}, {200, 7, 45}, 32, 0, false, 2},
     };
-    for (const RopeAttentionCase& c : cases)
-        for (const bool invariant : {true, false})
-            for (const bool kv_ready : {true, false}) {
-                SCOPED_TRACE(concat(c.heads, " heads of ", c.d, ", ", c.lengths[0], " keys",
-                                    invariant ? ", batch-invariant" : "",
-                                    kv_ready ? ", ready" : ""));
-                device.ctx().batch_invariant = invariant;
-                const Left expected = run(device, c, GetParam().activations, false, kv_ready);
-                const Left found = run(device, c, GetParam().activations, true, kv_ready);
-                EXPECT_TRUE(found.out == expected.out);
-                EXPECT_TRUE(found.keys == expected.keys);
-                EXPECT_TRUE(found.values == expected.values);
-                EXPECT_TRUE(std::all_of(found.out.begin(), found.out.end(),
-                                        [](float x) { return std::isfinite(x); }));
-            }
+    expect_same(device, GetParam().activations, cases, {true, false});
 }
 
+class RopeAttentionOfManyTexts : public testing::TestWithParam<DeviceCase> {};
+
+// Enough of them for a GPU to stream their keys. D of 64 and 128, one part of the keys and several.
+TEST_P(RopeAttentionOfManyTexts, IsRopeAppendAndAttention) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const std::vector<int32_t> one(34, 1);
+    std::vector<int32_t> lengths, uneven(34, 40);
+    for (int32_t b = 0; b < 34; ++b) lengths.push_back(1 + b * 3);
+    uneven[7] = 1025;
+    uneven[30] = 1056;
+    const RopeAttentionCase cases[] = {
+        {24, 8, 64, 32, false, one, lengths},
+        {16, 8, 128, 64, true, one, lengths, 64},
+        {64, 8, 64, 32, false, one, lengths, 256},  // a block per sequence
+        {16, 8, 64, 32, true, one, uneven},
+    };
+    expect_same(device, GetParam().activations, cases, {false});
+}
 INSTANTIATE_TEST_SUITE_P(Devices, RopeAttention,
                          testing::Values(kCpuCase, kOneThreadCase, kCudaF32Case, kCudaF16Case,
                                          kCudaBf16Case),
                          name_of_case);
+
+INSTANTIATE_TEST_SUITE_P(Devices, RopeAttentionOfManyTexts,
+                         testing::Values(kCudaF16Case, kCudaBf16Case), name_of_case);
 
 }  // namespace
 }  // namespace hark::test

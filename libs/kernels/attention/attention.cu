@@ -94,15 +94,21 @@ AttentionArgs args_of(Context& ctx, const Tensor& out, const Tensor& q, const Te
 }
 
 // Whether attention_decode_grouped norms and turns these rows too.
-bool fits_new_rows(const AttentionArgs& args, const Columns& k, const Columns& v,
-                   const Rope& rope) {
-    const auto starts = [&](const Columns& columns, int64_t multiple) {
-        return columns.first % multiple == 0 && columns.rows.dim(1) % multiple == 0 &&
+bool fits_new_rows(const Context& ctx, const AttentionArgs& args, const Columns& k,
+                   const Columns& v, const Rope& rope) {
+    const auto is_aligned = [&](const Columns& columns) {
+        return columns.first % 8 == 0 && columns.rows.dim(1) % 8 == 0 &&
                reinterpret_cast<uintptr_t>(columns.rows.data) % 16 == 0;
     };
-    return args.causal && is_few(args) && fits_groups(args) && gains_by_new_rows(args) &&
-           rope.frequencies && 2 * rope.frequencies.dim(0) == args.d && starts(k, kRopePack) &&
-           starts(v, 8);
+    return args.causal && is_few(args) && fits_groups(args) &&
+           (gains_by_new_rows(args) || has_streamed_attention(ctx, args)) && rope.frequencies &&
+           2 * rope.frequencies.dim(0) == args.d && is_aligned(k) && is_aligned(v);
+}
+
+// Query heads that share keys; with `fresh` rows rope_append first.
+void attend_groups(Context& ctx, const AttentionArgs& args, const NewRowArgs* fresh) {
+    has_streamed_attention(ctx, args) ? attention_decode_streamed(ctx, args, fresh)
+                                      : attention_decode_grouped(ctx, args, fresh);
 }
 
 // attention with args_of() these tensors.
@@ -111,8 +117,7 @@ void attend(Context& ctx, AttentionArgs args, const Tensor& out, const Tensor& q
     if (!has_shift(args)) return attention_simt(ctx, args);
     const bool can_dequantize = args.blocks == 1;  // all of a sequence's keys, into one block
     if (is_few(args)) {
-        fits_groups(args) ? attention_decode_grouped(ctx, args, nullptr)
-                          : attention_decode_split_k(ctx, args);
+        fits_groups(args) ? attend_groups(ctx, args, nullptr) : attention_decode_split_k(ctx, args);
     } else if (fits_tiles(out, q, keys) && (keys.dtype != Dtype::q8_0 || can_dequantize)) {
         const Arena::Scope scope(ctx.arena);
         if (keys.dtype == Dtype::q8_0) {
@@ -155,7 +160,7 @@ void rope_attention(Context& ctx, Tensor out, Tensor keys, Tensor values, const 
     const int64_t heads = out.dim(-1) / keys.dim(3);
     const AttentionArgs args = args_of(ctx, out, q.rows, keys, values, rows, options);
     if (rows.sequences() == 0 || rows.max_queries <= 0) return;
-    if (!has_shift(args) || !fits_new_rows(args, k, v, rope)) {
+    if (!has_shift(args) || !fits_new_rows(ctx, args, k, v, rope)) {
         cuda::rope_append(ctx, keys, values, q, k, v, heads, position, rope, q_norm, k_norm, rows);
         return attend(ctx, args, out, q.rows, keys, values);
     }
@@ -166,7 +171,7 @@ void rope_attention(Context& ctx, Tensor out, Tensor keys, Tensor values, const 
     const NewRowArgs fresh = {
         rope_args(keys, values, q, k, v, heads, position, rope, q_norm, k_norm, rows), from(q),
         from(k), from(v)};
-    attention_decode_grouped(ctx, args, &fresh);
+    attend_groups(ctx, args, &fresh);
 }
 
 }  // namespace hark::cuda

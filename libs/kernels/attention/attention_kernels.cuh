@@ -152,4 +152,9 @@ void attention_decode_grouped(Context& ctx, const AttentionArgs& args, const New
 // Whether that is faster than rope_append before it: a small grid is bound by latency.
 bool gains_by_new_rows(const AttentionArgs& args);
 
+// The same for many texts with one query each, bound by bandwidth; on Hopper, without options, if
+// a row's bits may depend on how many there are.
+bool has_streamed_attention(const Context& ctx, const AttentionArgs& args);
+void attention_decode_streamed(Context& ctx, const AttentionArgs& args, const NewRowArgs* fresh);
+
 }  // namespace hark::cuda
