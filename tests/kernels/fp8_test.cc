@@ -153,23 +153,29 @@ TEST_P(Fp8Rows, NormsAreWhatTheyAreByThemselves) {
     TestDevice device(GetParam());
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype type = GetParam().activations;
-    for (const int64_t k : {64, 384, 1280, 2064}) {
+    for (const int64_t k : {64, 384, 1280, 2064, 4096, 4112}) {
         SCOPED_TRACE(k);
         const Arena::Scope scope(device.ctx().arena);
         constexpr int64_t kTall = 1530, kWide = 144;
         const LinearInputs in({kTall, kWide, k}, type, Dtype::fp8, 4);
         const Matrix w = in.up(device, Dtype::fp8);
         const Tensor x = device.up(in.x, type, {kTall, k});
-        const Norm norm{device.up(random_values(k, 5), Dtype::f32, {k}),
-                        device.up(random_values(k, 6), Dtype::f32, {k})};
+        const Norm layer{device.up(random_values(k, 5), Dtype::f32, {k}),
+                         device.up(random_values(k, 6), Dtype::f32, {k})},
+            rms{layer.weight, {}, layer.eps, NormKind::rms};
         const Tensor fused = device.empty(type, {kTall, kWide}),
                      apart = device.empty(type, {kTall, kWide}),
                      normed = device.empty(type, {kTall, k});
         const Epilogue then{.activation = Activation::gelu};
-        linear(device.ctx(), fused, x, w, then, {.norm = norm});
-        layer_norm(device.ctx(), normed, x, norm.weight, norm.bias, norm.eps);
-        linear(device.ctx(), apart, normed, w, then);
-        EXPECT_EQ(device.down(fused), device.down(apart));
+        for (const Norm& norm : {layer, rms}) {
+            linear(device.ctx(), fused, x, w, then, {.norm = norm});
+            if (norm.kind == NormKind::rms)
+                rms_norm(device.ctx(), normed, x, norm.weight, norm.eps);
+            else
+                layer_norm(device.ctx(), normed, x, norm.weight, norm.bias, norm.eps);
+            linear(device.ctx(), apart, normed, w, then);
+            EXPECT_EQ(device.down(fused), device.down(apart));
+        }
     }
 }
 

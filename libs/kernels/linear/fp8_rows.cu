@@ -7,12 +7,13 @@
 #include "core/fp8.h"
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/norm/layer_norm.cuh"
+#include "kernels/norm/rms_norm.cuh"
 
 namespace hark::cuda {
 namespace {
 
-// Threads per block; with a norm, one for each pack.
-constexpr int kFp8Threads = 256, kMostFp8Threads = 1024;
+// Threads per block; with a norm, and up to that many packs, one for each.
+constexpr int kMostFp8Threads = 1024;
 constexpr int kFp8Pack = kPack;
 
 struct Fp8RowsArgs {
@@ -29,8 +30,7 @@ __device__ inline uint32_t two_fp8(float low, float high) {
 
 // Block: a row of x. It is read twice, the second time from the caches or from shared memory.
 template <class X, bool Normed>
-__global__ void __launch_bounds__(Normed ? kMostFp8Threads : kFp8Threads)
-    fp8_rows_kernel(Fp8RowsArgs args, const X* x) {
+__global__ void __launch_bounds__(kMostFp8Threads) fp8_rows_kernel(Fp8RowsArgs args, const X* x) {
     pdl_trigger();
     extern __shared__ __align__(16) unsigned char normed[];  // (K) of X
     __shared__ float largest_of[kMostFp8Threads / 32];
@@ -61,6 +61,37 @@ __global__ void __launch_bounds__(Normed ? kMostFp8Threads : kFp8Threads)
     }
 }
 
+// The same of an rms_norm of x, whose bits are those of rms_norm's kernel of a pack per thread.
+template <class X>
+__global__ void __launch_bounds__(kMostRmsThreads)
+    rms_fp8_rows_kernel(Fp8RowsArgs args, const X* x) {
+    pdl_trigger();
+    __shared__ float partial[32], largest_of[kMostRmsThreads / 32];
+    const bool inside = threadIdx.x < args.packs;
+    const int64_t at = int64_t{blockIdx.x} * args.packs + threadIdx.x;
+    Pack<float, kFp8Pack> w{};
+    if (inside) w = load_pack<kFp8Pack>(args.norm_weight + threadIdx.x * kFp8Pack);
+    pdl_wait();
+    Pack<X, kFp8Pack> in{};
+    if (inside) in = load_pack<kFp8Pack>(x + at * kFp8Pack);
+    float squares = 0, largest = 0, values[kFp8Pack];
+    for (const X value : in.values) squares = fmaf(to_f32(value), to_f32(value), squares);
+    const float mean = block_sum(squares, partial, blockDim.x / 32) / (args.packs * kFp8Pack);
+    const float factor = rsqrtf(mean + args.norm_eps);
+    for (int v = 0; v < kFp8Pack; ++v) {
+        values[v] = to_f32(from_f32<X>(to_f32(in.values[v]) * factor * w.values[v]));
+        largest = fmaxf(largest, fabsf(values[v]));
+    }
+    largest = fmaxf(block_max(largest, largest_of), kLeastFp8Row);
+    const float inverse = __fdiv_rn(kLargestFp8, largest);
+    if (threadIdx.x == 0) args.scales[blockIdx.x] = __fdiv_rn(largest, kLargestFp8);
+    if (!inside) return;
+    uint32_t pairs[kFp8Pack / 2];
+    for (int v = 0; v < kFp8Pack; v += 2)
+        pairs[v / 2] = two_fp8(__fmul_rn(values[v], inverse), __fmul_rn(values[v + 1], inverse));
+    args.to[at] = make_uint2(pairs[0] | pairs[1] << 16, pairs[2] | pairs[3] << 16);
+}
+
 }  // namespace
 
 bool takes_fp8_rows(const Tensor& x, const Matrix& w) {
@@ -73,27 +104,29 @@ bool takes_fp8_rows(const Tensor& x, const Matrix& w) {
 
 bool norms_fp8_rows(const Tensor& x, const Norm& norm) {
     const int64_t k = x.dim(-1);
-    return norm.kind == NormKind::layer && k <= int64_t{kMostFp8Threads} * kFp8Pack &&
-           in_packs(k, {x.data, norm.weight.data, norm.bias.data});
+    const int64_t threads = norm.kind == NormKind::layer ? kMostFp8Threads : kMostRmsThreads;
+    return k <= threads * kFp8Pack && in_packs(k, {x.data, norm.weight.data, norm.bias.data});
 }
 
 Fp8Rows to_fp8_rows(Context& ctx, const Tensor& x, const Norm& norm) {
     const int64_t rows = x.rows(), k = x.dim(-1);
     const Fp8Rows made = {ctx.arena.tensor(Dtype::fp8, {rows, k}),
                           ctx.arena.tensor(Dtype::f32, {rows})};
-    const bool normed(norm.weight);
+    const bool normed(norm.weight), layer = normed && norm.kind == NormKind::layer;
     const Fp8RowsArgs args = {
-        static_cast<uint2*>(made.values.data),    made.scales.as<float>(),
-        static_cast<int>(k / kFp8Pack),           normed ? norm.weight.as<float>() : nullptr,
-        normed ? norm.bias.as<float>() : nullptr, norm.eps};
+        static_cast<uint2*>(made.values.data),   made.scales.as<float>(),
+        static_cast<int>(k / kFp8Pack),          normed ? norm.weight.as<float>() : nullptr,
+        layer ? norm.bias.as<float>() : nullptr, norm.eps};
     const int64_t one_each = ceil_div(args.packs, 32) * 32;
     const auto threads =
-        static_cast<unsigned>(normed ? one_each : std::min<int64_t>(one_each, kFp8Threads));
+        static_cast<unsigned>(normed ? one_each : std::min<int64_t>(one_each, kMostFp8Threads));
     const auto launch = [&](auto x_value) {
         using X = decltype(x_value);
-        const auto kernel = normed ? fp8_rows_kernel<X, true> : fp8_rows_kernel<X, false>;
+        const auto kernel = layer    ? fp8_rows_kernel<X, true>
+                            : normed ? rms_fp8_rows_kernel<X>
+                                     : fp8_rows_kernel<X, false>;
         pdl_launch(ctx, kernel, static_cast<unsigned>(rows), threads,
-                   normed ? static_cast<size_t>(k) * sizeof(X) : 0, args,
+                   layer ? static_cast<size_t>(k) * sizeof(X) : 0, args,
                    static_cast<const X*>(x.data));
     };
     if (x.dtype == Dtype::f16) {

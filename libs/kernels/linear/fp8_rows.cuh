@@ -15,7 +15,7 @@ struct Fp8Rows {
 // both are aligned to 16 bytes, and the GPU has compute capability 9.0.
 bool takes_fp8_rows(const Tensor& x, const Matrix& w);
 
-// Whether to_fp8_rows() computes the norm too: layer_norm of rows of up to 8192 values.
+// Whether to_fp8_rows() computes the norm too: of rows of up to 8192 values, rms_norm up to 4096.
 bool norms_fp8_rows(const Tensor& x, const Norm& norm);
 
 // x (T, K), normed if the norm has a weight, in e4m3, in memory of ctx.arena. The norm is rounded

@@ -58,10 +58,10 @@ void simt_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
 bool fuses_norm(const Context& ctx, const Tensor& x, const Matrix& w, const Epilogue& then,
                 const LinearFusion& with, bool many) {
     const Norm& norm = with.norm;
+    if (many) return rounds_x(x, w, then) && norms_fp8_rows(x, norm);
     if (norm.kind == NormKind::rms)
         return !with.append &&
                (norms_one_row(x, w, norm) || norms_quantized_row(ctx, x, w, norm, with.gated));
-    if (many) return rounds_x(x, w, then) && norms_fp8_rows(x, norm);
     return norms_row(x, w, norm) && !(with.gated && takes_one_row(x, w));
 }
 
