@@ -1,5 +1,5 @@
-// Products of 33 to 128 rows in 16 bits by many outputs, where rows may depend on their number: on
-// Hopper a kernel of their own.
+// Products of 33 to 128 rows, where rows may depend on their number: on Hopper kernels of their
+// own.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,8 +38,9 @@ void check_medium(TestDevice& device, const DeviceCase& on, const LinearInputs& 
     const std::vector<float> found = device.down(y);
     const auto sum = [&](int64_t t, int64_t output) {
         double total = of.biased ? in.bias[output] : 0;
+        const double scale = in.scales.empty() ? 1 : in.scales[output];
         for (int64_t i = 0; i < of.k; ++i)
-            total += double{in.x[t * of.k + i]} * in.w[output * of.k + i];
+            total += double{in.x[t * of.k + i]} * in.w[output * of.k + i] * scale;
         return total;
     };
     // Gate and up are rounded to y's type.
@@ -75,6 +76,23 @@ TEST_P(MediumRows, OfManyOutputsAgreeWithTheSumInDouble) {
             check(Activation::none, false, Dtype::f32);
             check(Activation::gelu, false, type);
         }
+}
+
+// Shares of the blocks that begin and end within tiles.
+TEST_P(MediumRows, OfE4m3AgreeWithTheSumInDouble) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    device.ctx().batch_invariant = false;
+    const Dtype type = GetParam().activations;
+    for (const auto& [outputs, columns] : {std::pair<int64_t, int64_t>{400, 16}, {4112, 2064}}) {
+        const LinearInputs in({128, outputs, columns}, type, Dtype::fp8, 11);
+        const Matrix w = in.up(device, Dtype::fp8);
+        for (const int64_t rows : {33, 64, 65, 128})
+            for (const bool biased : {false, true})
+                for (const Activation activation : {Activation::silu, Activation::gelu_tanh})
+                    check_medium(device, GetParam(), in, w,
+                                 {rows, outputs, columns, activation, true, biased, type});
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, MediumRows, testing::Values(kCudaF16Case, kCudaBf16Case),

@@ -22,7 +22,15 @@ struct Fp8RowsArgs {
     int packs;  // of a row
     const float *norm_weight, *norm_bias;
     float norm_eps;
+    int32_t* zeros;
+    int n_zeros;
 };
+
+// The first block sets them.
+__device__ inline void set_zeros(const Fp8RowsArgs& args) {
+    if (blockIdx.x > 0) return;
+    for (int i = threadIdx.x; i < args.n_zeros; i += blockDim.x) args.zeros[i] = 0;
+}
 
 __device__ inline uint32_t two_fp8(float low, float high) {
     return __nv_cvt_float2_to_fp8x2(make_float2(low, high), __NV_SATFINITE, __NV_E4M3);
@@ -39,6 +47,7 @@ __global__ void __launch_bounds__(kMostFp8Threads) fp8_rows_kernel(Fp8RowsArgs a
     const X* row = x + first * kFp8Pack;
     const NormPack norm(args.norm_weight, args.norm_bias, Normed ? k : 0);
     pdl_wait();
+    set_zeros(args);
     if constexpr (Normed) {  // each thread then reads what it has written
         norm_row(reinterpret_cast<X*>(normed), row, k, args.norm_eps, norm);
         row = reinterpret_cast<const X*>(normed);
@@ -72,6 +81,7 @@ __global__ void __launch_bounds__(kMostRmsThreads)
     Pack<float, kFp8Pack> w{};
     if (inside) w = load_pack<kFp8Pack>(args.norm_weight + threadIdx.x * kFp8Pack);
     pdl_wait();
+    set_zeros(args);
     Pack<X, kFp8Pack> in{};
     if (inside) in = load_pack<kFp8Pack>(x + at * kFp8Pack);
     float squares = 0, largest = 0, values[kFp8Pack];
@@ -108,7 +118,7 @@ bool norms_fp8_rows(const Tensor& x, const Norm& norm) {
     return k <= threads * kFp8Pack && in_packs(k, {x.data, norm.weight.data, norm.bias.data});
 }
 
-Fp8Rows to_fp8_rows(Context& ctx, const Tensor& x, const Norm& norm) {
+Fp8Rows to_fp8_rows(Context& ctx, const Tensor& x, const Norm& norm, const Tensor& zeros) {
     const int64_t rows = x.rows(), k = x.dim(-1);
     const Fp8Rows made = {ctx.arena.tensor(Dtype::fp8, {rows, k}),
                           ctx.arena.tensor(Dtype::f32, {rows})};
@@ -116,7 +126,8 @@ Fp8Rows to_fp8_rows(Context& ctx, const Tensor& x, const Norm& norm) {
     const Fp8RowsArgs args = {
         static_cast<uint2*>(made.values.data),   made.scales.as<float>(),
         static_cast<int>(k / kFp8Pack),          normed ? norm.weight.as<float>() : nullptr,
-        layer ? norm.bias.as<float>() : nullptr, norm.eps};
+        layer ? norm.bias.as<float>() : nullptr, norm.eps,
+        zeros ? zeros.as<int32_t>() : nullptr,   zeros ? static_cast<int>(zeros.size()) : 0};
     const int64_t one_each = ceil_div(args.packs, 32) * 32;
     const auto threads =
         static_cast<unsigned>(normed ? one_each : std::min<int64_t>(one_each, kMostFp8Threads));

@@ -19,7 +19,7 @@ bool takes_fp8_rows(const Tensor& x, const Matrix& w);
 bool norms_fp8_rows(const Tensor& x, const Norm& norm);
 
 // x (T, K), normed if the norm has a weight, in e4m3, in memory of ctx.arena. The norm is rounded
-// to x's type in between.
-Fp8Rows to_fp8_rows(Context& ctx, const Tensor& x, const Norm& norm);
+// to x's type in between. Up to 1024 i32 of `zeros`, if there are any, become zero.
+Fp8Rows to_fp8_rows(Context& ctx, const Tensor& x, const Norm& norm, const Tensor& zeros = {});
 
 }  // namespace hark::cuda

@@ -5,6 +5,7 @@
 #include "kernels/linear/medium_m.cuh"
 #include "kernels/linear/simt.cuh"
 #include "kernels/linear/small_m_row.cuh"
+#include "kernels/linear/streamed_m.cuh"
 #include "kernels/quant/quantized.cuh"
 
 namespace hark::cuda {
@@ -77,6 +78,8 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     const bool in_tiles =
         is_quantized(w.values.dtype) && !many && !ctx.batch_invariant && rows >= kTiledRowsOfBlocks;
     const bool by_wgmma = in_tiles && has_quantized_wgmma();
+    const bool is_streamed =
+        many && !ctx.batch_invariant && !append && has_streamed_m_product(y, x, w, then);
     const bool is_medium =
         many && !ctx.batch_invariant && has_medium_m_product(y, x, w, then, gated);
     if (norm.weight && !fuses_norm(ctx, x, w, gated ? Epilogue{then.bias} : then, with, many)) {
@@ -88,7 +91,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
             cuda::layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
         return cuda::linear(ctx, y, normed, w, then, {.append = append, .gated = gated});
     }
-    if (gated && !gates_rows(x, w) && !by_wgmma && !is_medium) {
+    if (gated && !gates_rows(x, w) && !by_wgmma && !is_medium && !is_streamed) {
         const Arena::Scope scope(ctx.arena);
         const Tensor halves = ctx.arena.tensor(y.dtype, {rows, w.values.dim(0)});
         cuda::linear(ctx, halves, x, w, {.bias = then.bias}, {.norm = norm});
@@ -103,6 +106,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     if (append)
         enter(ctx,
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
+    if (is_streamed) return streamed_m_product(ctx, y, x, w, then, norm, gated);
     if (is_medium) return medium_m_product(ctx, y, x, w, then, gated);
     if (many) return gemm(ctx, y, x, w, then, norm);
     if (in_tiles) {
