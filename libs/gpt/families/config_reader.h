@@ -55,6 +55,8 @@ class ConfigReader {
     virtual int64_t n_vocab() const = 0;
     // Whether the file has an output table; unknown for config.json.
     virtual std::optional<bool> has_lm_head() const = 0;
+    // Whether a GGUF file has the tensor; config.json has none.
+    virtual bool has_tensor(const char* name) const = 0;
     virtual const std::string& where() const = 0;
 
     int64_t size(const Key& key, int64_t max) const { return integer(key, 1, max); }

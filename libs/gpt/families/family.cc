@@ -133,7 +133,9 @@ DecoderConfig read_llama_like(const ConfigReader& in, const char* family,
     c.norm_eps = static_cast<float>(eps);
     c.activation = read_activation(in, {"hidden_act", nullptr}, Activation::silu);
     c.gated_mlp = true;
-    c.qkv_bias = c.attn_out_bias = in.boolean_or({"attention_bias", nullptr}, false);
+    const bool has_biases = in.boolean_or({"attention_bias", nullptr}, false);
+    c.qkv_bias = has_biases || in.has_tensor("blk.0.attn_q.bias");
+    c.attn_out_bias = has_biases || in.has_tensor("blk.0.attn_output.bias");
     c.mlp_bias = in.boolean_or({"mlp_bias", nullptr}, false);
     require(!c.mlp_bias, in.where(), ": 'mlp_bias': expected false, the only supported value");
     c.fused_qkv = c.learned_positions = false;

@@ -93,8 +93,4 @@ int64_t GgufConfig::n_vocab() const {
     return rows;
 }
 
-std::optional<bool> GgufConfig::has_lm_head() const {
-    return file_.tensors().contains("output.weight");
-}
-
 }  // namespace hark::gpt

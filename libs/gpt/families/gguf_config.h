@@ -25,7 +25,8 @@ class GgufConfig : public ConfigReader {
     std::vector<int64_t> integers(const Key& key) const override;
     std::vector<int32_t> eos_token_ids(int64_t n_vocab) const override;
     int64_t n_vocab() const override;
-    std::optional<bool> has_lm_head() const override;
+    std::optional<bool> has_lm_head() const override { return has_tensor("output.weight"); }
+    bool has_tensor(const char* name) const override { return file_.tensors().contains(name); }
     const std::string& where() const override { return file_.name(); }
 
   private:

@@ -27,6 +27,7 @@ class JsonConfig : public ConfigReader {
     std::vector<int32_t> eos_token_ids(int64_t n_vocab) const override;
     int64_t n_vocab() const override { return size({"vocab_size", nullptr}, 1 << 24); }
     std::optional<bool> has_lm_head() const override { return std::nullopt; }
+    bool has_tensor(const char*) const override { return false; }
     const std::string& where() const override { return where_; }
 
   private:
