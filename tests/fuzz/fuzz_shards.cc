@@ -8,6 +8,7 @@
 #include "fuzz/attempt.h"
 #include "fuzz/input_folder.h"
 #include "fuzz/target.h"
+#include "hub/digest.h"
 #include "operations/shards/inputs.h"
 #include "operations/shards/plan.h"
 #include "operations/shards/result.h"
@@ -47,6 +48,13 @@ std::string tar_member(const std::string& name, char type, const std::string& co
     return header + padded;
 }
 
+std::string done(const std::string& shard_sha256, const std::string& result_sha256) {
+    return R"({"shard":"00001","recordings":2,"transcribed":1,"failed":1,"hours":0.4,)"
+           R"("failed_hours":0.1,"shard_sha256":")" +
+           shard_sha256 + R"(","result_sha256":")" + result_sha256 +
+           R"(","job":{"model":"demo","options":[]}})";
+}
+
 }  // namespace
 
 static std::vector<std::string> shards_seeds() {
@@ -73,9 +81,11 @@ static std::vector<std::string> shards_seeds() {
                       tar_member("c.txt", '\0', "drei\n") + std::string(2 * kTarBlock, '\0')),
         part('p', "name\trecordings\thours\tbytes\tsha256\n00001\t2\t0.500000\t-\t" +
                       std::string(64, 'a') + "\n") +
-            part('d', R"({"shard":"00001","recordings":2,"transcribed":1,"failed":1,"hours":0.4,)"
-                      R"("failed_hours":0.1,"shard_sha256":"a","result_sha256":"b",)"
-                      R"("job":{"model":"demo","options":[]}})")};
+            part('d', done(std::string(64, 'a'), models::sha256_of_text("{}\n"))) +
+            part('r', "{}\n"),
+        part('p', "name\trecordings\thours\tbytes\tsha256\n00001\t2\t-\t9\ta\n") +
+            part('d', done("a", "b")),
+        part('a', "sound")};
 }
 
 // An entry is a line of a manifest, from which the same entry comes.
@@ -110,10 +120,20 @@ static int shards_input(const uint8_t* data, size_t size) {
                                {'l', "cuts.jsonl"},
                                {'T', "samples.tar"},
                                {'p', "shards.tsv"},
-                               {'d', "00001.done"}});
+                               {'d', "00001.done"},
+                               {'r', "00001.jsonl"},
+                               {'a', "in/a.WAV"}});
     const std::filesystem::path& path = folder.holding(data, size);
-    for (const auto& [name, format] :
-         {std::pair("", "kaldi"), {"manifest.jsonl", "nemo"}, {"cuts.jsonl", "lhotse"}}) {
+    if (const std::filesystem::path tar = path / "samples.tar"; std::filesystem::exists(tar)) {
+        std::string bytes = read_file(tar);
+        fix_sums(bytes);
+        std::ofstream(tar, std::ios::binary) << bytes;
+    }
+    for (const auto& [name, format] : {std::pair("", "kaldi"),
+                                       {"manifest.jsonl", "nemo"},
+                                       {"cuts.jsonl", "lhotse"},
+                                       {"samples.tar", "webdataset"},
+                                       {"in", "recordings"}}) {
         std::vector<ManifestEntry> entries;
         attempt([&] {
             std::vector<ManifestEntry> read = read_input((path / name).string(), format);

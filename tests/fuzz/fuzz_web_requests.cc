@@ -14,6 +14,7 @@
 #include "serve/openai/transcripts.h"
 #include "serve/web/connection.h"
 #include "serve/web/paths.h"
+#include "text/utf8.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -44,6 +45,12 @@ static std::vector<std::string> web_requests_seeds() {
         R"({"model":"m","prompt":"a","add_special_tokens":false})",
         "model\nm\nlanguage\nGerman\ntemperature\n0.2\nresponse_format\nverbose_json\n"
         "timestamp_granularities[]\nword\nstream\nfalse\nvad_filter\ntrue\nprompt\nx",
+        "model\nm\nlanguage\nde\nresponse_format\nsrt",
+        "model\nm\nresponse_format\ntext\nvad_filter\nfalse\nuser\nu",
+        R"({"model":"m","messages":[{"role":"user","content":"b"}],"tool_choice":"required",
+            "tools":[{"type":"function","function":{"name":"f","parameters":{}}}]})",
+        R"({"model":"m","messages":[{"role":"user","content":[{"type":"image_url"}]}],
+            "tools":[],"tool_choice":"none","documents":[{"text":"a"}]})",
         "/v1/audio/live?model=m&language=de&rate=8000",
         "POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
         "3;x=y\r\nabc\r\n0\r\n\r\nGET /a%20b?c=d HTTP/1.1\r\nOrigin: http://a\r\n\r\n",
@@ -64,6 +71,16 @@ void refused_or_read(const Read& read) {
     }
 }
 
+// Of a segment with a word, which say the text.
+serve::Transcript transcript(std::string_view text) {
+    whisper::Segment segment;
+    segment.end = 1;
+    segment.text = replace_invalid(text);
+    segment.language = "en";
+    segment.words.emplace().push_back({.text = segment.text, .start = 0, .end = 1});
+    return {segment.text, "en", 1, {segment}};
+}
+
 void read_fields(std::string_view text) {
     serve::Form form;
     form.file = std::make_shared<serve::SpooledFile>();
@@ -80,6 +97,9 @@ void read_fields(std::string_view text) {
         refused_or_read([&] {
             const serve::AudioQuery query = serve::read_audio_query(form, task);
             if (query.model.empty() || !(query.options.temperature >= 0)) std::abort();
+            const serve::WebResponse answer = serve::transcript_response(query, transcript(text));
+            const bool is_json = query.format.ends_with("json");
+            if (is_json && !nlohmann::json::accept(answer.body)) std::abort();
         });
 }
 
@@ -90,6 +110,8 @@ void read_query(const std::string& text) {
         if (live.model.empty() || live.rate < 4000 || live.rate > 192000) std::abort();
     });
     if (serve::percent_decoded(text).size() > text.size()) std::abort();
+    if (serve::path_of(text).size() > text.size()) std::abort();
+    if (!serve::is_local_host(text + ".localhost:1")) std::abort();
     if (serve::is_own_origin("a://" + text, text) == text.empty()) std::abort();
 }
 
