@@ -103,7 +103,10 @@ BodyRule Routes::receive(const WebRequest& head) {
     if (is_draining_ && route.access != Route::Access::always)
         throw WebError(503, "the server is about to end");
     if (route.body == Route::Body::none) return {};
-    if (route.body == Route::Body::socket) return socket_rule(head);
+    check_origin(head);
+    if (route.body == Route::Body::socket)
+        return {.is_socket = true,
+                .protocol = contains(head.protocols, kProtocol) ? kProtocol : ""};
     if (route.body == Route::Body::form)
         return {.most_bytes = options_.most_form_bytes, .is_form = true};
     if (!is_json(head.content_type))
@@ -113,12 +116,12 @@ BodyRule Routes::receive(const WebRequest& head) {
     return {.most_bytes = options_.most_json_bytes};
 }
 
-BodyRule Routes::socket_rule(const WebRequest& head) const {
-    // Any page's script may open a WebSocket of this machine, and read what it sends.
+void Routes::check_origin(const WebRequest& head) const {
+    // Any page's script may open a WebSocket of this machine, and read what it sends; and any page
+    // may send a form.
     if (options_.keys.empty() && !head.origin.empty() && !is_own_origin(head.origin, head.host))
         throw WebError(403, concat("Origin: expected that of the server's own page, found '",
                                    head.origin, "'; others need a server with --api-keys"));
-    return {.is_socket = true, .protocol = contains(head.protocols, kProtocol) ? kProtocol : ""};
 }
 
 std::shared_ptr<SocketListener> Routes::open(WebRequest request,

@@ -36,8 +36,8 @@ class Routes : public WebSite {
     static const Route kRoutes[];
 
     static bool needs_key(const std::string& path);
-    // Throws WebError 403 for a page of another server.
-    BodyRule socket_rule(const WebRequest& head) const;
+    // Throws WebError 403 for a page of another server, unless there are keys.
+    void check_origin(const WebRequest& head) const;
     // Throws WebError 404 and 405.
     const Route& route_of(const WebRequest& request) const;
     // What a request waits with for its model.
