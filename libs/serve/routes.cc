@@ -148,13 +148,7 @@ void Routes::drain() {
 }
 
 void Routes::answer(WebRequest request, Out out) {
-    try {
-        (this->*route_of(request).handler)(request, std::move(out));
-    } catch (const WebError&) {
-        throw;
-    } catch (const std::exception& failure) {
-        throw WebError(500, failure.what());
-    }
+    (this->*route_of(request).handler)(request, std::move(out));
 }
 
 WebResponse Routes::refusal(const WebError& why) const { return error_response(why); }

@@ -121,12 +121,13 @@ class Pool : public ::testing::Test {
         std::string refused;
         int status = 0;
         ModelLease lease;
-        bool is_wanted = true, holds = false;
+        bool is_wanted = true, holds = false, is_poor = false;
         bool is_done() const { return answered > 0 || status > 0; }
     };
     void ask(const std::string& path, Asked& asked, ModelKind kind = ModelKind::text) {
         ModelRequest request{.kind = kind};
         request.use = [&asked](ServedModel&, ModelLease lease) {
+            if (asked.is_poor) throw std::bad_alloc();
             ++asked.answered;
             if (asked.holds) asked.lease = std::move(lease);
         };
@@ -305,6 +306,16 @@ TEST_F(Pool, ABrokenModelFailsItsRequestsAlone) {
     EXPECT_NE(poor.refused.find("'poor': out of memory"), std::string::npos);
     EXPECT_EQ(good.answered, 1);
     EXPECT_EQ(pool_->loaded().size(), 1u);
+}
+
+TEST_F(Pool, ARequestThatHasNoMemoryIsToBeTriedAgain) {
+    start(60);
+    Asked poor{.is_poor = true}, good;
+    ask("1/good", poor);
+    ask_and_wait("1/good", good);
+    EXPECT_EQ(poor.status, 503);
+    EXPECT_EQ(poor.refused, "out of memory");
+    EXPECT_EQ(good.answered, 1);
 }
 
 TEST_F(Pool, AModelOfTheOtherKindIsNotReadForNothing) {

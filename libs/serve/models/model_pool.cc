@@ -33,11 +33,9 @@ template <class Result, class Work>
 Outcome<Result> outcome_of(const std::string& name, const Work& work) {
     try {
         return {work(), std::nullopt};
-    } catch (const WebError& why) {
-        return {{}, why};
     } catch (const std::exception& why) {
         if (is_out_of_memory(why)) return {{}, no_memory(name, failure_text(why))};
-        return {{}, WebError(500, why.what())};
+        return {{}, web_error_of(why)};
     }
 }
 
@@ -198,10 +196,8 @@ void ModelPool::answer(Entry& entry) {
     const ModelLease until_all_have_begun = lease(entry);
     for (ModelRequest& request : std::exchange(entry.requests, {})) try {
             if (request.is_wanted()) request.use(*entry.model, lease(entry));
-        } catch (const WebError& why) {
-            request.refuse(why);
-        } catch (const std::exception& failure) {
-            request.refuse(WebError(500, failure.what()));
+        } catch (const std::exception& why) {
+            request.refuse(web_error_of(why));
         }
 }
 

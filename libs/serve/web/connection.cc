@@ -151,8 +151,8 @@ asio::awaitable<bool> Connection::serve_request(Parser& parser) {
     std::optional<WebError> why;
     try {
         rule = shared_->site->receive(request);
-    } catch (const WebError& refusal) {
-        why = refusal;
+    } catch (const std::exception& failure) {
+        why = web_error_of(failure);
     }
     if (!why && rule.is_socket) co_return co_await serve_socket(parser, rule, std::move(request));
     if (!why) why = co_await read_body(parser, rule, request);
@@ -164,8 +164,8 @@ asio::awaitable<bool> Connection::serve_request(Parser& parser) {
     const auto answer = std::make_shared<PendingAnswer>(stream_.get_executor());
     try {
         shared_->site->answer(std::move(request), answer);
-    } catch (const WebError& refusal) {
-        why = refusal;
+    } catch (const std::exception& failure) {
+        why = web_error_of(failure);
     }
     if (why) co_return co_await refuse(*why);
     const std::shared_ptr<void> end(nullptr, [&](void*) { answer->forget(); });
@@ -191,8 +191,8 @@ asio::awaitable<bool> Connection::serve_socket(Parser& parser, const BodyRule& r
     std::optional<WebError> why;
     try {
         listener = shared_->site->open(std::move(request), socket);
-    } catch (const WebError& refusal) {
-        why = refusal;
+    } catch (const std::exception& failure) {
+        why = web_error_of(failure);
     }
     if (why) co_return co_await refuse(*why);
     co_await socket->run(std::move(stream_), parser.release(), rule.protocol, listener);
@@ -235,10 +235,8 @@ asio::awaitable<std::optional<WebError>> Connection::read_body(Parser& parser, c
                 request.body += part;
         }
         if (reader) reader->finish();
-    } catch (const WebError& refusal) {
-        why = refusal;
-    } catch (const Error& failure) {  // the disk is full
-        why = WebError(507, failure.what());
+    } catch (const std::exception& failure) {
+        why = web_error_of(failure, 507);  // an Error: the disk is full
     }
     co_return why;
 }

@@ -1,0 +1,76 @@
+// What clients are told of handlers that fail.
+#include "serve/web/connection.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "serve/openai/errors.h"
+#include "support/expect.h"
+#include "support/web_socket.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+
+namespace hark::test {
+namespace {
+
+using namespace hark::serve;
+namespace asio = boost::asio;
+
+// Has no memory in the method that the path names.
+class Poor : public WebSite {
+  public:
+    BodyRule receive(const WebRequest& head) override {
+        if (head.path == "/receive") throw std::bad_alloc();
+        return {.is_socket = head.path == "/open"};
+    }
+    void answer(WebRequest, std::shared_ptr<WebAnswer>) override { throw std::bad_alloc(); }
+    std::shared_ptr<SocketListener> open(WebRequest, std::shared_ptr<WebSocket>) override {
+        throw std::bad_alloc();
+    }
+    WebResponse refusal(const WebError& why) const override { return error_response(why); }
+    void drain() override {}
+};
+
+// All that the site answers to one request.
+std::string answer_of(WebSite& site, const std::string& path) {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    asio::io_context io{1};
+    const auto shared = std::make_shared<WebShared>();
+    shared->site = &site;
+    asio::co_spawn(io,
+                   Connection::run(std::make_shared<Connection>(
+                       Connection::Socket(io, asio::local::stream_protocol(), ends[0]), shared)),
+                   asio::detached);
+    const std::string request =
+        request_text("GET", path, "",
+                     {"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+                      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="});
+    EXPECT_EQ(::write(ends[1], request.data(), request.size()), std::ssize(request));
+    ::shutdown(ends[1], SHUT_WR);
+    io.run_for(std::chrono::seconds(20));
+    std::string answer;
+    char piece[4096];
+    for (ssize_t n; (n = ::read(ends[1], piece, sizeof piece)) > 0;)
+        answer.append(piece, static_cast<size_t>(n));
+    ::close(ends[1]);
+    return answer;
+}
+
+TEST(Connection, ALackOfMemoryIsAnswered) {
+    Poor site;
+    for (const char* const path : {"/receive", "/answer", "/open"}) {
+        SCOPED_TRACE(path);
+        const std::string answer = answer_of(site, path);
+        EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
+        expect_contains(answer, "out of memory");
+        expect_contains(answer, "insufficient_memory");
+    }
+}
+
+}  // namespace
+}  // namespace hark::test
