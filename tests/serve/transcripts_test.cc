@@ -96,6 +96,11 @@ TEST(ServeTranscripts, HaveOpenAisForms) {
     EXPECT_EQ(verbose["segments"][1]["id"], 1);
     EXPECT_EQ(verbose["segments"][1]["text"], " Ho.");
     EXPECT_FALSE(verbose["segments"][0].contains("words"));
+    for (const auto& [code, name] :
+         {std::pair("es", "spanish"), {"zh", "chinese"}, {"de", "german"}, {"", ""}}) {
+        transcript.language = code;
+        EXPECT_EQ(ordered_json::parse(body("verbose_json", true))["language"], name);
+    }
     AudioQuery vtt{.format = "vtt"};
     EXPECT_EQ(transcript_response(vtt, transcript).content_type, "text/vtt; charset=utf-8");
 }

@@ -76,7 +76,8 @@ void read_field(const std::string& name, const std::string& value, AudioQuery& q
 
 // "english": the lower-case name, as OpenAI's API has it.
 std::string name_of_language(const std::string& code) {
-    std::string name = whisper::language_names(code).back();
+    const std::vector<std::string> names = whisper::language_names(code);
+    std::string name = names[std::min<size_t>(1, names.size() - 1)];  // before the aliases
     std::transform(name.begin(), name.end(), name.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return name;

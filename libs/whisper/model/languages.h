@@ -11,8 +11,8 @@ namespace hark::whisper {
 // Source: openai/whisper tokenizer.py, LANGUAGES and TO_LANGUAGE_CODE.
 std::string language_code(const std::string& name);
 
-// The code and all names of a language: "de", "German". The code alone if openai/whisper has no
-// such language.
+// The code of a language, its name and its aliases: "es", "Spanish", "Castilian". The code alone if
+// openai/whisper has no such language.
 std::vector<std::string> language_names(const std::string& code);
 
 // The codes of the languages in the order of their tokens: 99, and "yue" of large-v3 and turbo.
