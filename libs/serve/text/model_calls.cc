@@ -71,7 +71,8 @@ void follow_add(TextModel& model, const json& call) {
                        call["opens_reasoning"].get<bool>());
     try {
         model.engine().add(std::move(request));
-    } catch (const Error&) {  // rank 0's engine has refused it too
+    } catch (const Error& why) {  // rank 0's engine has refused it too
+        if (is_out_of_memory(why)) throw;
     }
 }
 
