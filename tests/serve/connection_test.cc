@@ -35,8 +35,31 @@ class Poor : public WebSite {
     void drain() override {}
 };
 
-// All that the site answers to one request.
-std::string answer_of(WebSite& site, const std::string& path) {
+// Closes each WebSocket at once, for a reason.
+class Closing : public WebSite, public SocketListener {
+  public:
+    explicit Closing(std::string reason) : reason_(std::move(reason)) {}
+
+    BodyRule receive(const WebRequest&) override { return {.is_socket = true}; }
+    void answer(WebRequest, std::shared_ptr<WebAnswer>) override {}
+    std::shared_ptr<SocketListener> open(WebRequest, std::shared_ptr<WebSocket> socket) override {
+        socket->close(kClosedFailure, reason_);
+        return {std::shared_ptr<void>(), this};
+    }
+    WebResponse refusal(const WebError& why) const override { return error_response(why); }
+    void drain() override {}
+
+    void binary(std::string_view) override {}
+    void text(std::string_view) override {}
+    Wants wants() const override { return Wants::nothing; }
+    void left() override {}
+
+  private:
+    std::string reason_;
+};
+
+// All that the site answers to one request, of a client that then sends no more or waits.
+std::string answer_of(WebSite& site, const std::string& path, bool waits = false) {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     asio::io_context io{1};
@@ -51,7 +74,7 @@ std::string answer_of(WebSite& site, const std::string& path) {
                      {"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
                       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="});
     EXPECT_EQ(::write(ends[1], request.data(), request.size()), std::ssize(request));
-    ::shutdown(ends[1], SHUT_WR);
+    if (!waits) ::shutdown(ends[1], SHUT_WR);
     io.run_for(std::chrono::seconds(20));
     std::string answer;
     char piece[4096];
@@ -70,6 +93,14 @@ TEST(Connection, ALackOfMemoryIsAnswered) {
         expect_contains(answer, "out of memory");
         expect_contains(answer, "insufficient_memory");
     }
+}
+
+TEST(Connection, AReasonIsNotCutWithinACharacter) {
+    std::string reason = "xx";
+    while (reason.size() < 200) reason += "\xC3\xA4";
+    Closing site(reason);
+    // A close frame: its length, its code, 1011, and at most 123 bytes.
+    expect_contains(answer_of(site, "/", true), "\x88\x7C\x03\xF3" + reason.substr(0, 122));
 }
 
 }  // namespace

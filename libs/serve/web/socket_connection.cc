@@ -145,7 +145,10 @@ void SocketConnection::send(std::string text) {
 
 void SocketConnection::close(int code, std::string reason) {
     if (close_) return;
-    reason.resize(std::min(reason.size(), kMostReason));
+    size_t end = std::min(reason.size(), kMostReason);
+    // At the begin of a character.
+    while (end < reason.size() && (static_cast<unsigned char>(reason[end]) & 0xC0) == 0x80) --end;
+    reason.resize(end);
     close_.emplace(static_cast<websocket::close_code>(code), reason);
     has_more_.cancel();
     has_room_.cancel();
