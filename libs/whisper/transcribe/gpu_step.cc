@@ -20,14 +20,13 @@ int64_t rows_of_graph(int64_t rows) {
     return std::min((rows + step - 1) / step * step, kManyRowsOnGpu - 1);
 }
 
-std::vector<Candidate> candidates_of(Context& ctx, const Tensor& best) {
-    const Tensor host = to_host(ctx, best);
-    const auto* first = reinterpret_cast<const Candidate*>(host.as<uint8_t>());
-    return {first, first + host.size() / static_cast<int64_t>(sizeof(Candidate))};
-}
-
 Candidate* candidates(const Tensor& best) {
     return reinterpret_cast<Candidate*>(best.as<uint8_t>());
+}
+
+std::vector<Candidate> candidates_of(const Tensor& host) {
+    const Candidate* first = candidates(host);
+    return {first, first + host.size() / static_cast<int64_t>(sizeof(Candidate))};
 }
 
 }  // namespace
@@ -43,7 +42,8 @@ struct GpuStep::Io {
         const int64_t bytes = requests_at + n * static_cast<int64_t>(sizeof(SampleRequest));
         device = memory.tensor(Dtype::u8, {bytes});
         host = host_memory.tensor(Dtype::u8, {bytes});
-        best = memory.tensor(Dtype::u8, {n * k * static_cast<int64_t>(sizeof(Candidate))});
+        // In pinned memory, which the sampler writes itself: a copy takes longer.
+        best = host_memory.tensor(Dtype::u8, {n * k * static_cast<int64_t>(sizeof(Candidate))});
     }
 
     static int32_t* ints(const Tensor& in, int64_t n, Array array) {
@@ -131,8 +131,8 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const SampleReq
         graphs_->launch(key,
                         [&](Context& ctx, Io& of) { of.launch(ctx, model_, caches_, sampler_); });
     }
-    const Scratch scratch(ctx_);
-    std::vector<Candidate> best = candidates_of(ctx_, io.best);
+    cuda_runtime().synchronize(ctx_);
+    std::vector<Candidate> best = candidates_of(io.best);
     best.resize(requests.size() * static_cast<size_t>(k));
     return best;
 }
@@ -150,7 +150,7 @@ std::vector<Candidate> GpuStep::eager(Pass& pass, std::span<const SampleRequest>
     const Tensor logits = pass.device_logits(ctx_, model_, caches_);
     sampler_(ctx_, candidates(best), k, logits,
              reinterpret_cast<const SampleRequest*>(rows.as<uint8_t>()));
-    return candidates_of(ctx_, best);
+    return candidates_of(to_host(ctx_, best));
 }
 
 }  // namespace hark::whisper

@@ -1,5 +1,6 @@
-// Samples the next token of each row. One block per row reads the row's logits once for the
-// likeliest token and its probability, and once more for each further candidate or for a draw.
+// Samples the next token of each row. Several blocks per row read its logits once for the likeliest
+// token and its probability. Then one block per row combines what they found, and reads the logits
+// once more for each further candidate or for a draw.
 #include "kernels/cuda/cuda_common.cuh"
 #include "whisper/transcribe/token_sampler.h"
 
@@ -8,6 +9,8 @@ namespace {
 
 constexpr int kSamplerThreads = 1024;
 constexpr int kAtOnce = 8;  // logits that a thread requests together
+constexpr int kPartThreads = 512, kPartLogits = kPartThreads * kAtOnce;
+constexpr int kMostParts = 32;  // of a row: each lane of a warp has one
 
 // The likeliest of some tokens, and the sum of exp(logit - best logit) over all of them.
 struct MaxSum {
@@ -46,15 +49,22 @@ __device__ MaxSum shuffled(const MaxSum& part, int step) {
     return other;
 }
 
-// Reduces the parts of all threads in a tree. Each thread gets the result.
-__device__ MaxSum over_block(MaxSum part, MaxSum* scratch) {
+// Reduces the parts of a warp's lanes in a tree. Each lane gets the result.
+__device__ MaxSum over_warp(MaxSum part) {
+#pragma unroll 1
     for (int step = 16; step > 0; step /= 2) part.add(shuffled(part, step));
+    return part;
+}
+
+// The same of all threads of a block.
+template <int Threads>
+__device__ MaxSum over_block(MaxSum part, MaxSum* scratch) {
+    part = over_warp(part);
     __syncthreads();
     if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = part;
     __syncthreads();
-    MaxSum whole = scratch[0];
-    for (int warp = 1; warp < kSamplerThreads / 32; ++warp) whole.add(scratch[warp]);
-    return whole;
+    const int lane = threadIdx.x % 32;
+    return over_warp(lane < Threads / 32 ? scratch[lane] : MaxSum{});
 }
 
 struct RowConstraints {
@@ -71,13 +81,12 @@ struct RowConstraints {
     __device__ float logit(const float* logits, int id) const {
         return row.only >= 0 || allows(id, constraints.masked[id]) ? logits[id] : -INFINITY;
     }
-    // Calls f(logit, id) for the thread's ids in [begin, end), those with the same rest by
-    // kSamplerThreads, in their order. The logits of kAtOnce ids are requested before the first of
-    // them is used.
+    // Calls f(logit, id) for each kSamplerThreads-th id from the thread's on, in their order. The
+    // logits of kAtOnce ids are requested before the first of them is used.
     template <class F>
-    __device__ void for_each_logit(const float* logits, int begin, int end, F f) const {
-        const int rest = (static_cast<int>(threadIdx.x) - begin) & (kSamplerThreads - 1);
-        for (int first = begin + rest; first < end; first += kAtOnce * kSamplerThreads) {
+    __device__ void for_each_logit(const float* logits, F f) const {
+        const int end = constraints.n_vocab;
+        for (int first = threadIdx.x; first < end; first += kAtOnce * kSamplerThreads) {
             float loaded[kAtOnce];
             uint8_t masked[kAtOnce];
 #pragma unroll
@@ -100,10 +109,10 @@ struct RowConstraints {
 __device__ MaxSum best_after(const RowConstraints& allowed, const float* logits,
                              const Candidate& last, float last_logit, MaxSum* scratch) {
     MaxSum part;
-    allowed.for_each_logit(logits, 0, allowed.constraints.n_vocab, [&](float logit, int id) {
+    allowed.for_each_logit(logits, [&](float logit, int id) {
         if (logit < last_logit || (logit == last_logit && id > last.token)) part.add(logit, id);
     });
-    return over_block(part, scratch);
+    return over_block<kSamplerThreads>(part, scratch);
 }
 
 // The first token at which the running sum of exp((logit - best) / temperature), in the order of
@@ -144,24 +153,57 @@ __device__ int drawn(const RowConstraints& allowed, const float* logits, float b
     return chosen;
 }
 
-__global__ void __launch_bounds__(kSamplerThreads)
-    sample_kernel(Candidate* best, int k, const float* all, const SampleRequest* requests,
-                  SamplerConstraints constraints) {
+// The likeliest text token and timestamp of a part of a row.
+struct PartSums {
+    MaxSum text, stamps;
+};
+
+// Block (part, row): kPartLogits logits of a row.
+__global__ void __launch_bounds__(kPartThreads)
+    part_kernel(PartSums* parts, const float* all, const SampleRequest* requests,
+                SamplerConstraints constraints) {
     cuda::pdl_trigger();
+    __shared__ MaxSum scratch[kPartThreads / 32];
+    const RowConstraints allowed{constraints, requests[blockIdx.y]};
+    const float* logits = all + int64_t{blockIdx.y} * constraints.n_vocab;
+    const int first = static_cast<int>(blockIdx.x) * kPartLogits + static_cast<int>(threadIdx.x);
+    bool counts[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+        const int id = first + i * kPartThreads;
+        counts[i] = id < constraints.n_vocab &&
+                    (allowed.row.only >= 0 || allowed.allows(id, constraints.masked[id]));
+    }
     cuda::pdl_wait();
+    float own[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+        own[i] = counts[i] ? logits[first + i * kPartThreads] : -INFINITY;
+    MaxSum text, stamps;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+        const int id = first + i * kPartThreads;
+        (id < constraints.timestamp_begin ? text : stamps).add(own[i], id);
+    }
+    text = over_block<kPartThreads>(text, scratch);
+    stamps = over_block<kPartThreads>(stamps, scratch);
+    if (threadIdx.x == 0) parts[int64_t{blockIdx.y} * gridDim.x + blockIdx.x] = {text, stamps};
+}
+
+__global__ void __launch_bounds__(kSamplerThreads)
+    sample_kernel(Candidate* best, int k, const float* all, const PartSums* parts, int n_parts,
+                  const SampleRequest* requests, SamplerConstraints constraints) {
+    cuda::pdl_trigger();
     __shared__ MaxSum scratch[kSamplerThreads / 32];
     __shared__ double sums[kSamplerThreads];
     const float* logits = all + int64_t{blockIdx.x} * constraints.n_vocab;
     RowConstraints allowed{constraints, requests[blockIdx.x]};
     Candidate* out = best + int64_t{blockIdx.x} * k;
-
-    MaxSum text, stamps;
-    const int texts = min(constraints.timestamp_begin, constraints.n_vocab);
-    allowed.for_each_logit(logits, 0, texts, [&](float logit, int id) { text.add(logit, id); });
-    allowed.for_each_logit(logits, texts, constraints.n_vocab,
-                           [&](float logit, int id) { stamps.add(logit, id); });
-    text = over_block(text, scratch);
-    stamps = over_block(stamps, scratch);
+    cuda::pdl_wait();
+    const int part = threadIdx.x % 32;
+    PartSums own;
+    if (part < n_parts) own = parts[int64_t{blockIdx.x} * n_parts + part];
+    const MaxSum text = over_warp(own.text), stamps = over_warp(own.stamps);
     allowed.no_text = constraints.timestamps && allowed.row.only < 0 && stamps.best > -INFINITY &&
                       stamps.log_sum() > text.best;
     MaxSum whole = stamps;
@@ -199,8 +241,19 @@ void sample(Context& ctx, Candidate* best, int64_t k, const float* logits,
             const SampleRequest* requests, int64_t n, const SamplerConstraints& constraints) {
     cuda::enter(ctx, {});
     if (n == 0) return;
+    const int64_t parts = cuda::ceil_div(constraints.n_vocab, kPartLogits);
+    require(parts <= kMostParts, "the GPU samples among ", kMostParts * kPartLogits,
+            " tokens at most, found ", constraints.n_vocab);
+    const Arena::Scope scope(ctx.arena);
+    auto* of_parts = reinterpret_cast<PartSums*>(
+        ctx.arena.tensor(Dtype::u8, {n * parts * static_cast<int64_t>(sizeof(PartSums))})
+            .as<uint8_t>());
+    const dim3 blocks(static_cast<unsigned>(parts), static_cast<unsigned>(n));
+    cuda::pdl_launch(ctx, part_kernel, blocks, kPartThreads, 0, of_parts, logits, requests,
+                     constraints);
     cuda::pdl_launch(ctx, sample_kernel, static_cast<unsigned>(n), kSamplerThreads, 0, best,
-                     static_cast<int>(k), logits, requests, constraints);
+                     static_cast<int>(k), logits, of_parts, static_cast<int>(parts), requests,
+                     constraints);
 }
 
 }  // namespace
