@@ -285,14 +285,22 @@ bool launch(Context& ctx, const AttentionArgs& args) {
     return true;
 }
 
+// Queries that the multiprocessor with most tiles of S computes.
+template <class S>
+int64_t most_queries(const AttentionArgs& args) {
+    const int64_t tiles = ceil_div(args.max_queries, S::kQueries) * args.heads * args.sequences;
+    return ceil_div(tiles, multiprocessors()) * S::kQueries;
+}
+
 template <class T>
 bool launch_shape(Context& ctx, const AttentionArgs& args) {
     if (args.d == 128) return launch<T, Shape<128, 2>>(ctx, args);
     if (args.d != 64) return false;
-    // Three warpgroups use the matrix units better; two waste less at the diagonal.
-    return args.causal || args.max_queries <= Shape<64, 2>::kQueries
-               ? launch<T, Shape<64, 2>>(ctx, args)
-               : launch<T, Shape<64, 3>>(ctx, args);
+    // Three warpgroups use the matrix units better, by a tenth; two waste less at the diagonal and
+    // fill the multiprocessors more evenly.
+    const bool two = args.causal || args.max_queries <= Shape<64, 2>::kQueries ||
+                     11 * most_queries<Shape<64, 2>>(args) < 10 * most_queries<Shape<64, 3>>(args);
+    return two ? launch<T, Shape<64, 2>>(ctx, args) : launch<T, Shape<64, 3>>(ctx, args);
 }
 
 }  // namespace
