@@ -46,4 +46,8 @@ int key_splits(const AttentionArgs& args, int keys);
 // `parts` (sequences * max_queries, H, splits, D + 2) become the result, unless splits is 1.
 void combine_parts(Context& ctx, const AttentionArgs& args, float* parts, int splits);
 
+// The parts of a small grid whose q, keys, values and result are of one float type, the keys in one
+// block per sequence, without options. Returns false, and does nothing, for other calls.
+bool attention_decode_plain(Context& ctx, const AttentionArgs& args, float* parts, int splits);
+
 }  // namespace hark::cuda

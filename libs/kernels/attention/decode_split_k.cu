@@ -74,10 +74,8 @@ __device__ void prefetch_keys(const AttentionArgs& args, int64_t at, int64_t end
 // first one where the query's window begins. Up to kFewBlocks are bound by latency: a thread
 // requests all its reads at once, and before that, while the previous kernels run, it prefetches
 // them to the L2 cache, or reads them if kv_ready. More are bound by bandwidth and run fastest with
-// as many blocks as the GPU holds. Both ways add the same values in the same order. Plain: one
-// block of keys per sequence, without options. The code of what it lacks is not fetched either,
-// which takes as long as the work of few blocks.
-template <class T, int G, int P, bool Few, bool Plain = false>
+// as many blocks as the GPU holds. Both ways add the same values in the same order.
+template <class T, int G, int P, bool Few>
 __global__ void __launch_bounds__(kGroupsOf<P>* G)
     split_kernel(AttentionArgs args, float* parts, int splits) {
     pdl_trigger();
@@ -90,7 +88,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     const int h = blockIdx.y, b = blockIdx.z / queries, j = blockIdx.z % queries;
     const int start = args.query_start[b], n = args.query_start[b + 1] - start;
     if (j >= n) return pdl_wait();
-    const int first_key = Plain ? 0 : args.first_key(b, n, j);
+    const int first_key = args.first_key(b, n, j);
     const int first = (first_key / kSplit + blockIdx.x) * kSplit;
     const int begin = max(first_key - first, 0);
     const int end = max(0, min(args.visible(b, n, j) - first, kSplit));
@@ -101,13 +99,9 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
     }
     const int group = threadIdx.x / G, channel = threadIdx.x % G * kChannels;
     const bool has_channels = channel < args.d;
-    const KeyRows rows =
-        Plain ? KeyRows{nullptr, args.cache_offset(b, h), args.d} : args.key_rows(b, h);
-    const auto score_of = [&](float product) {
-        return Plain ? product * args.scale_log2 : args.score(product);
-    };
+    const KeyRows rows = args.key_rows(b, h);
     const int64_t base = rows.head + int64_t{first} * args.d;
-    if (Few && !args.kv_ready && (Plain || args.blocks == 1))
+    if (Few && !args.kv_ready && args.blocks == 1)
         prefetch_keys<T, kThreads>(args, base + begin * args.d, base + end * args.d);
     const KeyLoader<T> keys{args.keys, rows, first, channel, group, begin, end, has_channels};
     const KeyLoader<T> values{args.values, rows, first, channel, group, begin, end, has_channels};
@@ -143,7 +137,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
         for (int i = 0; i < kKeys; ++i) {
             const int key = i * kGroups + group;
             if (threadIdx.x % G == 0)
-                scores[key] = begin <= key && key < end ? score_of(own[i]) : -INFINITY;
+                scores[key] = begin <= key && key < end ? args.score(own[i]) : -INFINITY;
         }
     } else {
 #pragma unroll 4
@@ -161,7 +155,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
             for (int step = G / 2; step > 0; step /= 2)
                 score += __shfl_xor_sync(0xffffffff, score, step);
             if (threadIdx.x % G == 0)
-                scores[key] = begin <= key && key < end ? score_of(score) : -INFINITY;
+                scores[key] = begin <= key && key < end ? args.score(score) : -INFINITY;
         }
     }
     __syncthreads();
@@ -219,7 +213,7 @@ __global__ void __launch_bounds__(kGroupsOf<P>* G)
         if (splits > 1) {
             part[c] = total;
         } else {  // same as combine_kernel
-            write_result(args, start + j, h, c, total, Plain ? sum : sum + args.sink(h, largest));
+            write_result(args, start + j, h, c, total, sum + args.sink(h, largest));
         }
     }
     if (splits > 1 && threadIdx.x == 0) {
@@ -237,22 +231,17 @@ void attention_decode_split_k(Context& ctx, const AttentionArgs& args) {
     float* parts = ctx.arena.tensor(Dtype::f32, {rows, args.heads, splits, args.d + 2}).as<float>();
     const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(args.heads), rows);
     const bool few = int64_t{grid.x} * grid.y * grid.z <= kFewBlocks;
-    const bool plain = few && args.blocks == 1 && !args.has_options();
+    if (few && attention_decode_plain(ctx, args, parts, splits))
+        return combine_parts(ctx, args, parts, splits);
     with_cache_type(args.cache_type, [&](auto type) {
         using T = decltype(type);
         const auto launch = [&](auto kernel, int threads) {
             pdl_launch(ctx, kernel, grid, threads, 0, args, parts, splits);
         };
         if (args.d <= 64)
-            return launch(plain ? split_kernel<T, 8, 1, true, true>
-                          : few ? split_kernel<T, 8, 1, true>
-                                : split_kernel<T, 8, 1, false>,
-                          128);
+            return launch(few ? split_kernel<T, 8, 1, true> : split_kernel<T, 8, 1, false>, 128);
         if (args.d <= 128)
-            return launch(plain ? split_kernel<T, 16, 1, true, true>
-                          : few ? split_kernel<T, 16, 1, true>
-                                : split_kernel<T, 16, 1, false>,
-                          256);
+            return launch(few ? split_kernel<T, 16, 1, true> : split_kernel<T, 16, 1, false>, 256);
         if (args.d <= 256) {
             // 512 threads have no registers for that many keys of four bytes.
             constexpr bool kFew = !std::is_same_v<T, float>;
