@@ -314,6 +314,15 @@ TEST_P(LinearOnGpu, RowsAreTheSameBitsWhateverIsBesideThem) {
                                          LinearShape{40, 4352, 4096}})
             check_neighbours(device, GetParam().activations, weights.dtype, shape, {1, 13},
                              GetParam().activations, Activation::none, true);
+        // Short rows, with and without all warps, outputs that fill no block.
+        for (const Activation activation :
+             {Activation::none, Activation::gelu, Activation::gelu_tanh})
+            for (const LinearShape& shape :
+                 {LinearShape{20, 1288, 1280}, LinearShape{20, 392, 1536},
+                  LinearShape{20, 1536, 384}, LinearShape{20, 40, 64}})
+                check_neighbours(device, GetParam().activations, weights.dtype, shape, {1, 7},
+                                 GetParam().activations, activation,
+                                 activation == Activation::none);
         check_neighbours(device, GetParam().activations, weights.dtype, {1200, 1290, 128},
                          {50, 100, 256, 512});
     }

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/linear/small_m_row.cuh"
+#include "kernels/linear/small_m_short_row.cuh"
 #include "kernels/norm/layer_norm.cuh"
 
 namespace hark::cuda {
@@ -314,6 +315,7 @@ void small_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Ep
                      const LinearFusion& with) {
     const SmallMArgs args(y, x, w, then, with);
     const Tensor& values = w.values;
+    if (short_row_product(ctx, args, with, x, values)) return;
     const bool layer_norm = with.norm.weight && with.norm.kind != NormKind::rms;
     if (!layer_norm && !with.append && takes_one_row(x, w))
         return one_row_product(ctx, args, x, values);

@@ -1,0 +1,185 @@
+// linear of one short row and weights of its 16-bit type: sliced_kernel's sums by kernels that have
+// only the code which the call needs. A step of a small model waits for instructions and loads
+// rather than for bytes (docs/kernels/decode_step.md).
+#include "kernels/linear/small_m_short_row.cuh"
+
+#include "kernels/linear/small_m_row.cuh"
+#include "kernels/norm/layer_norm.cuh"
+
+namespace hark::cuda {
+namespace {
+
+// Longer rows, and slices of more steps, are row_kernel's.
+constexpr int64_t kMostShortColumns = 1536;
+constexpr int kShortSteps = 4;     // of a slice at most: all its weights are in registers
+constexpr int kShortStep = 32;     // columns
+constexpr int kShortOutputs = 16;  // of a block
+constexpr int64_t kSparse = 1024;  // columns above which a block has all warps
+
+// a / divisor for 0 <= a < 2^16 and divisors below 2^16.
+struct Divisor {
+    uint32_t factor;
+
+    explicit Divisor(int64_t divisor)
+        : factor(static_cast<uint32_t>(((int64_t{1} << 32) + divisor - 1) / divisor)) {}
+    __device__ int operator()(int a) const {
+        return static_cast<int>(__umulhi(static_cast<uint32_t>(a), factor));
+    }
+};
+
+struct ShortRowArgs {
+    void* y;
+    const float* bias;
+    const void* residual;
+    int n, k, units, slices;
+    Divisor by_slices;
+    const float *norm_weight, *norm_bias;
+    float norm_eps;
+    AppendArgs append;
+    Divisor by_head;
+
+    explicit ShortRowArgs(const SmallMArgs& args)
+        : y(args.y),
+          bias(args.bias),
+          residual(args.residual),
+          n(static_cast<int>(args.n)),
+          k(static_cast<int>(args.k)),
+          units(args.units),
+          slices(args.slices),
+          by_slices(std::max(2, args.slices)),  // 2^32 is no factor; one slice begins at 0
+          norm_weight(args.norm_weight),
+          norm_bias(args.norm_bias),
+          norm_eps(args.norm_eps),
+          append(args.append),
+          by_head(std::max(2, args.append.d)) {}
+
+    // SmallMArgs::slice_begin in steps.
+    __device__ int first_step(int slice) const {
+        const int unit = slices == 1 ? slice * units : by_slices(slice * units);
+        return unit * (kUnit / kShortStep);
+    }
+    // The place of output n in the cache's keys or values; null if it has none.
+    template <class T>
+    __device__ T* place(int n) const {
+        const int slot = append.slot[0], place = append.length[0] - 1;
+        const int width = append.heads * append.d;
+        int c = n - static_cast<int>(append.first);
+        if (c < 0 || c >= 2 * width || slot < 0 || slot >= append.slots) return nullptr;
+        if (place < 0 || place >= append.capacity) return nullptr;
+        T* const cache = static_cast<T*>(c < width ? append.keys : append.values);
+        if (c >= width) c -= width;
+        const int h = by_head(c);
+        const int64_t row = (int64_t{slot} * append.heads + h) * append.capacity + place;
+        return cache + row * append.d + c - h * append.d;
+    }
+};
+
+// Block b: outputs 16 b to 16 b + 15. Warp s sums slice s, whose weights are in registers before
+// the wait; warps after the last slice have nothing to do.
+template <class T, bool Normed, Activation Act, bool Appends>
+__global__ void __launch_bounds__(32 * kMostSlices)
+    short_row_kernel(ShortRowArgs args, const T* x, const T* __restrict__ w) {
+    pdl_trigger();
+    __shared__ float sums[kMostSlices][kShortOutputs + 4];
+    extern __shared__ __align__(16) uint8_t normed[];  // x's norm, if there is one
+    const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const bool has_slice = slice < args.slices;
+    const int first = has_slice ? args.first_step(slice) : 0;
+    const int steps = has_slice ? args.first_step(slice + 1) - first : 0;
+    const int n0 = blockIdx.x * kShortOutputs, at = first * kShortStep + 8 * t;
+    uint4 weights[kShortSteps][2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        // Past the end the last output is computed again.
+        const T* from = w + int64_t{min(n0 + 8 * i + g, args.n - 1)} * args.k + at;
+#pragma unroll
+        for (int s = 0; s < kShortSteps; ++s)
+            if (s < steps) weights[s][i] = load_once(from + s * kShortStep);
+    }
+    const int n = n0 + static_cast<int>(threadIdx.x);
+    const bool finishes = threadIdx.x < kShortOutputs && n < args.n;
+    float bias = 0, residual = 0;
+    T* cached = nullptr;
+    if (finishes) {
+        if (args.bias) bias = args.bias[n];
+        if constexpr (Appends) cached = args.place<T>(n);
+    }
+    const NormPack norm(args.norm_weight, args.norm_bias, Normed ? args.k : 0);
+    pdl_wait();
+    if constexpr (Normed) {
+        T* const row = reinterpret_cast<T*>(normed);
+        norm_row(row, x, args.k, args.norm_eps, norm);
+        __syncthreads();
+        x = row;
+    }
+    uint4 values[kShortSteps];
+#pragma unroll
+    for (int s = 0; s < kShortSteps; ++s)
+        if (s < steps) values[s] = *reinterpret_cast<const uint4*>(x + at + s * kShortStep);
+    if (finishes && args.residual) residual = to_f32(static_cast<const T*>(args.residual)[n]);
+    float of_row[1][1][4] = {};
+#pragma unroll
+    for (int s = 0; s < kShortSteps; ++s) {
+        if (s >= steps) break;
+        const Half of_w[1][2] = {{as_half(weights[s][0]), as_half(weights[s][1])}};
+        const Half of_x[1] = {as_half(values[s])};
+        multiply_halves<T>(of_row, of_w, of_x);
+    }
+    if (t == 0) {
+        sums[slice][g] = of_row[0][0][0];
+        sums[slice][8 + g] = of_row[0][0][2];
+    }
+    __syncthreads();
+    if (!finishes) return;
+    float of_slice[kMostSlices], sum = 0;
+#pragma unroll
+    for (int s = 0; s < kMostSlices; ++s)
+        of_slice[s] = s < args.slices ? sums[s][threadIdx.x] : 0.0f;
+#pragma unroll
+    for (const float value : of_slice) sum = __fadd_rn(sum, value);
+    const T value = from_f32<T>(__fadd_rn(activate(__fadd_rn(sum, bias), Act), residual));
+    static_cast<T*>(args.y)[n] = value;
+    if (Appends && cached) *cached = value;
+}
+
+template <class T, bool Normed>
+auto short_kernel_of(const SmallMArgs& args) {
+    using enum Activation;
+    if (args.append.keys) return short_row_kernel<T, Normed, none, true>;
+    if (args.activation == gelu) return short_row_kernel<T, Normed, gelu, false>;
+    if (args.activation == gelu_tanh) return short_row_kernel<T, Normed, gelu_tanh, false>;
+    return short_row_kernel<T, Normed, none, false>;
+}
+
+}  // namespace
+
+bool short_row_product(Context& ctx, const SmallMArgs& args, const LinearFusion& with,
+                       const Tensor& x, const Tensor& w) {
+    using enum Activation;
+    const bool has_form = args.rows == 1 && w.dtype == x.dtype && args.y_type == x.dtype &&
+                          args.up == 0 && !args.scales && args.n < kVocabulary;
+    const bool is_short = args.k <= kMostShortColumns && args.k % kUnit == 0 &&
+                          ceil_div(args.units, args.slices) * kUnit <= kShortSteps * kShortStep;
+    const bool has_norm = !with.norm.weight || with.norm.kind == NormKind::layer;
+    const bool has_epilogue =
+        args.append.keys
+            ? args.activation == none && args.append.type == x.dtype && args.append.d > 1
+            : args.activation != silu;
+    if (!has_form || !is_short || !has_norm || !has_epilogue) return false;
+    // With all warps two blocks fit a multiprocessor, so those of one kernel do not crowd on the
+    // few multiprocessors that have room when they come.
+    const int64_t warps = args.k > kSparse ? kMostSlices : args.slices;
+    const size_t shared = args.norm_weight ? static_cast<size_t>(args.k) * size_of(x.dtype) : 0;
+    const auto launch = [&](auto type) {
+        using T = decltype(type);
+        const auto kernel =
+            args.norm_weight ? short_kernel_of<T, true>(args) : short_kernel_of<T, false>(args);
+        pdl_launch(ctx, kernel, static_cast<unsigned>(ceil_div(args.n, kShortOutputs)),
+                   static_cast<unsigned>(32 * warps), shared, ShortRowArgs(args),
+                   static_cast<const T*>(x.data), static_cast<const T*>(w.data));
+    };
+    x.dtype == Dtype::f16 ? launch(__half{}) : launch(__nv_bfloat16{});
+    return true;
+}
+
+}  // namespace hark::cuda
