@@ -1,5 +1,6 @@
 // Checks and clips the output of every resampler.
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "audio/resampler.h"

@@ -169,7 +169,7 @@ TEST(SharedParts, OfDamagedRecordings) {
     const std::string path = directory.path() / "damaged.mp3";
     test::SplitMix64 random(1);
     size_t parts = 0;
-    for (const auto& [name, copies] : {std::pair{"story.mp3", 10}, std::pair{"company.mp3", 70}}) {
+    for (const auto& [name, copies] : {std::pair{"story.mp3", 6}, std::pair{"company.mp3", 42}}) {
         const std::string whole = long_mp3(name, copies);
         for (int i = 0; i < 4; ++i) {
             std::string bytes = whole;
@@ -271,7 +271,7 @@ TEST(SharedParts, OfNoiseAndSilenceInTurn) {
     const test::TemporaryDirectory directory;
     const std::string path = directory.path() / "turns.mp3";
     ASSERT_EQ(test::run_shell("ffmpeg -y -nostdin -v error -f lavfi -i "
-                              "'anoisesrc=d=300:r=22050:seed=3,volume=volume=if(lt(mod(t\\,39)\\,"
+                              "'anoisesrc=d=200:r=22050:seed=3,volume=volume=if(lt(mod(t\\,39)\\,"
                               "13)\\,0.5\\,0):eval=frame' -ac 1 -c:a libmp3lame -q:a 9 '" +
                               path + "'")
                   .exit_code,
