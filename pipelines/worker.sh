@@ -254,6 +254,7 @@ begin_work
 describe_job
 work_on_shards
 status=$?
+remove_leftovers
 list_shards
 say "$(counted "$mine" shard) done by this worker, ${#todo[@]} of $planned left"
 [ "$failed" -eq 0 ] || say "$(counted "$failed" recording) failed"
