@@ -7,8 +7,9 @@
 
 #include "core/error.h"
 #include "core/files/files.h"
+#include "core/files/io.h"
 #include "core/json/json.h"
-#include "text/lines.h"
+#include "text/line_reader.h"
 
 namespace hark::shards {
 namespace {
@@ -17,8 +18,6 @@ namespace fs = std::filesystem;
 
 using Fields = nlohmann::ordered_json;
 using Write = std::function<void(std::string_view)>;
-
-constexpr size_t kMaxResultBytes = size_t{16} << 30;
 
 // A form of output: gets the lines of one entry after the other.
 class MergedForm {
@@ -149,16 +148,26 @@ void merge_shard(const std::vector<ManifestEntry>& entries, const fs::path& path
                  MergedForm& form) {
     std::map<std::string, std::vector<Fields>> segments;
     std::map<std::string, bool> failed;
-    for_each_line(read_file(path, kMaxResultBytes), [&](std::string_view line, size_t number) {
-        Fields fields = parse_object(line, concat(path.string(), ": line ", number));
+    const OpenFile file(path);
+    ByteReader in(file.fd(), path.string());
+    LineReader lines(in);
+    while (const std::optional<std::string> line = lines.next()) {
+        Fields fields = parse_object(*line, lines.where());
         const std::string id = fields.value("id", "");
         if (fields.contains("error"))
             failed[id] = true;
         else
             segments[id].push_back(std::move(fields));
-    });
+    }
     for (const ManifestEntry& entry : entries)
         if (!failed.contains(entry.id)) form.entry(entry, segments[entry.id]);
+}
+
+void copy_shard(const fs::path& path, const Write& write) {
+    const OpenFile file(path);
+    ByteReader in(file.fd(), path.string());
+    std::vector<char> piece(size_t{1} << 20);
+    while (const size_t got = in.read_some(piece.data(), piece.size())) write({piece.data(), got});
 }
 
 }  // namespace
@@ -179,7 +188,7 @@ void merge_results(const fs::path& plan_folder, const std::vector<PlannedShard>&
         if (form)
             merge_shard(read_shard(plan_folder, shard), path, *form);
         else
-            write(read_file(path, kMaxResultBytes));
+            copy_shard(path, write);
     }
     if (form) form->end();
 }
