@@ -196,9 +196,10 @@ std::vector<PlannedShard> read_plan(const fs::path& folder) {
 
 std::vector<ManifestEntry> read_shard(const fs::path& folder, const PlannedShard& shard) {
     const fs::path path = folder / (shard.name + ".jsonl");
-    require(models::sha256_of(path) == shard.sha256, path.string(),
+    const std::string text = read_file(path, size_t{4} << 30);
+    require(models::sha256_of_text(text) == shard.sha256, path.string(),
             ": was changed after the plan (its SHA-256 is not that of shards.tsv); plan again");
-    return parse_manifest(read_file(path, size_t{4} << 30), folder, path.string());
+    return parse_manifest(text, folder, path.string());
 }
 
 std::optional<double> hours_of(const std::vector<PlannedShard>& plan) {
