@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
         std::cerr << "hark: " << printable(wrong.what()) << "; try hark --help\n";
         return 2;
     } catch (const std::exception& failure) {
-        std::cerr << "hark: " << printable(failure.what()) << "\n";
+        std::cerr << "hark: " << printable(failure_text(failure)) << "\n";
         return 1;
     }
     return 0;

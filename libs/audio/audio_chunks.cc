@@ -104,7 +104,7 @@ void AudioChunks::advance() {
         }
         decode();
     } catch (const std::exception& failure) {
-        error_ = failure.what();
+        error_ = failure_text(failure);
         ended_ = true;
     }
     if (ended_) end();

@@ -218,6 +218,12 @@ TEST(AudioChunks, TracksAreCountedFrom0) {
               std::string::npos);
 }
 
+TEST(AudioChunks, ALackOfMemoryIsNamed) {
+    AudioChunks chunks(sample("hat.wav"), "1", {}, 10000,
+                       [](Input&) -> std::unique_ptr<Decoder> { throw std::bad_alloc(); });
+    EXPECT_EQ(chunks.next()->error, "out of memory");
+}
+
 TEST(AudioChunks, ChunksAreAsLongAsAsked) {
     AudioChunks chunks(sample("harbour.wav"), "7", {}, 10000);
     int64_t start = 0;

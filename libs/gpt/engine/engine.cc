@@ -235,7 +235,8 @@ void Engine::take(PassResult result, std::vector<EngineToken>& tokens) {
               .is_last = answered >= sequence.request.max_tokens});
     }
     const bool has_failed = !result.error.empty();
-    if (has_failed) push({.error = std::move(result.error)});
+    if (has_failed)
+        push({.error = std::move(result.error), .is_out_of_memory = result.is_out_of_memory});
     if (has_failed || answered >= sequence.request.max_tokens) end(id);
 }
 

@@ -320,7 +320,7 @@ void GpuRunner::sample_with_masks(Launched& launched) {
             require_any(*mask, static_cast<size_t>(vocabulary_));
             std::copy_n(mask->begin(), std::min<int64_t>(std::ssize(*mask), words), own);
         } catch (const Error& why) {
-            awaited.result.error = why.what();
+            awaited.result.fail(why);
         }
         own += words;
     }
@@ -356,7 +356,7 @@ void GpuRunner::take_samples(Awaited& awaited, uint32_t serial) {
         try {
             result.sequence->sampler.append(sampled.token);
         } catch (const Error& why) {
-            result.error = why.what();
+            result.fail(why);
             return;
         }
         result.sampled.push_back(sampled);

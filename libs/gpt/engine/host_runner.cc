@@ -85,7 +85,7 @@ void sample(PassResult& result, const Tensor& logits, int64_t vocabulary) {
             if (result.sampled.back().token != sequence.drafts[static_cast<size_t>(row)]) break;
         }
     } catch (const std::exception& why) {  // nothing may leave a parallel loop
-        result.error = why.what();
+        result.fail(why);
     }
 }
 

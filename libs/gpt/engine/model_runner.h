@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "gpt/decoder/model.h"
 #include "gpt/engine/batch_sequence.h"
 #include "gpt/engine/decode_stream.h"
@@ -17,7 +18,13 @@ namespace hark::gpt {
 struct PassResult {
     BatchSequence* sequence = nullptr;
     std::vector<SampledToken> sampled;
-    std::string error;  // why there are no further tokens; empty: there is one at least
+    std::string error = "";  // why there are no further tokens; empty: there is one at least
+    bool is_out_of_memory = false;
+
+    void fail(const std::exception& why) {
+        error = failure_text(why);
+        is_out_of_memory = hark::is_out_of_memory(why);
+    }
 };
 
 class ModelRunner {

@@ -30,7 +30,7 @@ void run_list(const ListOptions& options, Console& console) {
         try {
             all.push_back(describe_installed(installed));
         } catch (const std::exception& why) {
-            if (installed.certain) console.error(concat(installed.name, ": ", why.what()));
+            if (installed.certain) console.error(concat(installed.name, ": ", failure_text(why)));
         }
     }
     if (options.format == "text") std::cout << table_of(all);

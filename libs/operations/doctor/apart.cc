@@ -39,7 +39,7 @@ void write_all(int fd, std::string_view text) {
         work([&](const Finding& finding) { write_line(to_json(finding)); });
         write_line({{"end", ""}});
     } catch (const std::exception& why) {
-        write_line({{"end", concat("failed: ", why.what())}});
+        write_line({{"end", concat("failed: ", failure_text(why))}});
     }
     ::_exit(0);
 }

@@ -152,7 +152,7 @@ void run_on_gpu(int index, std::vector<GpuReading>& health, const Say& say) {
             if (is_on_bus(one, gpu.bus)) used = &one;
         judge_speed(measure(ctx, gpu, used), say);
     } catch (const std::exception& why) {
-        say(failure(kRunChecks[next], why.what(), "look for NVRM and Xid in dmesg"));
+        say(failure(kRunChecks[next], failure_text(why), "look for NVRM and Xid in dmesg"));
         skip_from(next + 1, "a kernel failed");
     }
 }

@@ -82,7 +82,7 @@ ModelsReading read_models() {
             keep_largest(installed.path, reading.largest);
         } catch (const std::exception& why) {
             if (!installed.certain) continue;  // a file that may be anything
-            model.problem = why.what();
+            model.problem = failure_text(why);
         }
         reading.models.push_back(model);
     }

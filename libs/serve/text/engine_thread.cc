@@ -100,7 +100,7 @@ void EngineThread::run() try {
         post_told();
     }
 } catch (const std::exception& failure) {
-    events_.post([this, why = std::string(failure.what())] { events_.broken(why); });
+    events_.post([this, why = failure_text(failure)] { events_.broken(why); });
 }
 
 void EngineThread::score(const std::shared_ptr<TextJob>& job) {

@@ -46,7 +46,7 @@ void check_kernels(Context& ctx, const std::string& check, const Say& say,
             if (on.worst() > 1)
                 problem = concat(figure(on.worst()), " times what rounding explains");
         } catch (const std::exception& why) {
-            problem = why.what();
+            problem = failure_text(why);
         }
         if (!problem.empty()) wrong += concat(wrong.empty() ? "" : "; ", one.name, ": ", problem);
         if (on.worst() > worst) worst = on.worst(), nearest = one.name;
@@ -67,7 +67,8 @@ void check_gpu_kernels(bool wanted, int index, const Say& say) {
         Context ctx = make_cuda_context(index);
         check_kernels(ctx, "kernels.gpu", say);
     } catch (const std::exception& why) {
-        if (wanted) return say(failure("kernels.gpu", why.what(), "hark doctor gpu says more"));
+        if (wanted)
+            return say(failure("kernels.gpu", failure_text(why), "hark doctor gpu says more"));
         say({"kernels.gpu", Status::skip, "no GPU can be used; hark doctor gpu says why"});
     }
 }
