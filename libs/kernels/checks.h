@@ -76,8 +76,9 @@ inline void check_rms_norm(const char* op, const char* name, const Norm& norm, i
 
 // Checks a cache of keys or of values.
 inline void check_cache(const char* op, const Tensor& cache) {
-    const bool blocks = cache.dtype == Dtype::q8_0 && cache.dim(3) % 32 == 0;
-    require(cache && cache.rank == 4 && (is_float(cache.dtype) || blocks), op,
+    require(cache && cache.rank == 4 &&
+                (is_float(cache.dtype) || (cache.dtype == Dtype::q8_0 && cache.dim(3) % 32 == 0)),
+            op,
             ": expected a cache (slots, H, capacity, D) of f32, f16 or bf16, or of q8_0 with D a "
             "multiple of 32, found ",
             cache);
