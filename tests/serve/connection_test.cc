@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "serve/openai/errors.h"
+#include "serve/web/web_server.h"
+#include "support/error_of.h"
 #include "support/expect.h"
+#include "support/process.h"
 #include "support/web_socket.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -101,6 +105,25 @@ TEST(Connection, AReasonIsNotCutWithinACharacter) {
     Closing site(reason);
     // A close frame: its length, its code, 1011, and at most 123 bytes.
     expect_contains(answer_of(site, "/", true), "\x88\x7C\x03\xF3" + reason.substr(0, 122));
+}
+
+// Nobody can connect to it by a stream, so whether it is in use is not known.
+TEST(WebServer, ASocketOfAnotherKindIsNotRemoved) {
+    const TemporaryDirectory directory;
+    const std::string path = directory.path() / "socket";
+    sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = {}};
+    path.copy(at.sun_path, sizeof at.sun_path - 1);
+    const int datagrams = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(::bind(datagrams, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+    WebServerOptions options;
+    options.socket = path;
+    WebServer server(options);
+    EXPECT_EQ(error_of([&] { server.listen(); }),
+              path +
+                  ": cannot tell whether a program listens on it: Protocol wrong type for "
+                  "socket; give another --socket");
+    EXPECT_TRUE(std::filesystem::exists(path));
+    ::close(datagrams);
 }
 
 }  // namespace

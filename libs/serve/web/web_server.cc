@@ -39,8 +39,10 @@ void make_way(asio::io_context& io, const std::string& path) {
     Local::socket probe(io);
     ErrorCode error;
     probe.connect(Local::endpoint(path), error);
+    require(error.failed(), path, ": another program listens on it; give another --socket");
     require(error == asio::error::connection_refused, path,
-            ": another program listens on it; give another --socket");
+            ": cannot tell whether a program listens on it: ", error.message(),
+            "; give another --socket");
     ::unlink(path.c_str());
 }
 
