@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Of all files of a folder, or of all parts of a split file.
-int64_t bytes_on_disk(const fs::path& path) {
+int64_t bytes_on_disk(const fs::path& path) try {
     constexpr std::string_view kFirst = "-00001-of-";
     const std::string name = path.filename().string();
     const size_t at = name.find(kFirst);
@@ -27,6 +27,8 @@ int64_t bytes_on_disk(const fs::path& path) {
         if (file.is_regular_file() && file.path().filename().string().starts_with(begin))
             bytes += static_cast<int64_t>(file.file_size());
     return bytes;
+} catch (const fs::filesystem_error& why) {
+    fail(why.path1().string(), ": cannot be read: ", why.code().message());
 }
 
 }  // namespace
