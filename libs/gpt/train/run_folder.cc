@@ -35,7 +35,7 @@ std::string name_of_step(int64_t step) {
 
 // Flushes the folder's entries to the disk.
 void flush_folder(const fs::path& folder) {
-    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+    const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     require(fd >= 0, folder.string(), ": cannot open: ", std::strerror(errno));
     const bool flushed = ::fsync(fd) == 0;
     const int reason = errno;
