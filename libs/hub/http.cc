@@ -24,20 +24,25 @@ struct Transfer {
     std::exception_ptr failure;
 };
 
-size_t on_header(char* data, size_t, size_t size, void* user) {
-    static_cast<Transfer*>(user)->headers.add({data, size});
-    return size;
-}
-
-size_t on_body(char* data, size_t, size_t size, void* user) {
+size_t take(void* user, size_t size, const std::function<void(Transfer&)>& use) {
     auto& transfer = *static_cast<Transfer*>(user);
     try {
-        if (transfer.body) transfer.body({data, size});
+        use(transfer);
         return size;
     } catch (...) {
         transfer.failure = std::current_exception();
         return size + 1;  // ends the transfer
     }
+}
+
+size_t on_header(char* data, size_t, size_t size, void* user) {
+    return take(user, size, [&](Transfer& transfer) { transfer.headers.add({data, size}); });
+}
+
+size_t on_body(char* data, size_t, size_t size, void* user) {
+    return take(user, size, [&](Transfer& transfer) {
+        if (transfer.body) transfer.body({data, size});
+    });
 }
 
 // Headers that are sent in addition to libcurl's own.
