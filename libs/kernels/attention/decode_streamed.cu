@@ -130,6 +130,7 @@ bool has_streamed_attention(const Context& ctx, const AttentionArgs& args) {
     return !ctx.batch_invariant && args.max_queries == 1 && !args.has_options() &&
            args.out_type == args.cache_type &&
            args.sequences * args.kv_heads >= streamed::kLeastPairs * multiprocessors() &&
+           key_splits(args, streamed::kPartKeys) <= streamed::kMostParts &&
            args.slots * args.kv_heads * args.capacity <= std::numeric_limits<int32_t>::max() &&
            has_hopper_code(
                reinterpret_cast<const void*>(streamed::stream_kernel<__half, 64, false>));

@@ -15,6 +15,7 @@ inline constexpr int kChunk = kGroupedBlock;  // keys per stage: their rows foll
 inline constexpr int kWarps = 2, kThreads = 32 * kWarps;
 inline constexpr int kWarpKeys = kChunk / kWarps;  // of a chunk
 inline constexpr int kPartKeys = 1024;             // of an item at most: longer texts have several
+inline constexpr int kMostParts = 2;   // of the longest text: all texts of a call have as many
 inline constexpr int kLeastPairs = 2;  // of texts and key heads, for each multiprocessor
 
 // A chunk's keys and values in shared memory, as the copy engine swizzles parts of 64 channels.
