@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/hopper.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "kernels/linear/quantized_row_chunks.cuh"
 #include "kernels/linear/small_m_quantized.cuh"
 #include "kernels/norm/rms_norm.cuh"
@@ -175,7 +176,7 @@ void launch(Context& ctx, SmallMArgs args, const __half* x, const uint8_t* w, in
         normed ? quantized_row_kernel<Block, true> : quantized_row_kernel<Block, false>;
     divide<Block>(args);
     const int shared = shared_bytes<Block>(args.slices, normed ? args.k : 0);
-    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    allow_shared(reinterpret_cast<const void*>(kernel), shared);
     const auto row = static_cast<uint64_t>(stride);
     const CUtensorMap map =
         plain_map(w, {row / 2, static_cast<uint64_t>(args.n), 2},

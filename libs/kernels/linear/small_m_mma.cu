@@ -1,6 +1,7 @@
 #include "kernels/linear/small_m_mma.cuh"
 
 #include "kernels/cuda/hopper.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "kernels/linear/small_m_row.cuh"
 #include "kernels/linear/small_m_short_row.cuh"
 #include "kernels/norm/layer_norm.cuh"
@@ -271,8 +272,7 @@ void sliced_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const
         const int64_t row = norms || shares ? args.k * int64_t{sizeof(X)} : 0;
         const int64_t shared = sums + row;
         if (shared > 48 << 10)
-            CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(shared)));
+            allow_shared(reinterpret_cast<const void*>(kernel), static_cast<int>(shared));
         pdl_launch(ctx, kernel, blocks, 32 * args.slices, static_cast<size_t>(shared), args,
                    static_cast<const X*>(x.data), static_cast<const W*>(w.data));
     });

@@ -3,6 +3,7 @@
 #include "kernels/linear/small_m_row.cuh"
 
 #include "kernels/cuda/hopper.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "kernels/norm/rms_norm.cuh"
 
 namespace hark::cuda {
@@ -190,8 +191,7 @@ void one_row_product(Context& ctx, const SmallMArgs& args, const Tensor& x, cons
                                static_cast<uint32_t>(ceil_div(int64_t{1} << 31, args.slices))};
     const auto launch = [&](auto kernel) {
         if (shared > 48 << 10)
-            CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(shared)));
+            allow_shared(reinterpret_cast<const void*>(kernel), static_cast<int>(shared));
         pdl_launch(ctx, kernel, static_cast<unsigned>(std::min(tiles, resident)), 32 * args.slices,
                    shared, args, division, static_cast<const uint4*>(x.data),
                    static_cast<const uint4*>(w.data));

@@ -247,7 +247,10 @@ __device__ void leave_sums(const Product& args, const float (&sums)[S::kSums]) {
     if (threadIdx.x == 0) set_flag(args.flags + blockIdx.x);
 }
 
-// Adds the sums of the next blocks, in their order, to those of a tile that ends at `end`.
+// Adds the sums of the next blocks, in their order, to those of a tile that ends at `end`. A block
+// leaves its own sums before it waits, and only the first block of a tile waits, for blocks of
+// larger numbers. As blocks start in the order of their numbers, which CUDA does not promise, a
+// block that waits never keeps out those that it waits for.
 template <class S>
 __device__ void add_sums(const Product& args, int end, float (&sums)[S::kSums]) {
     int blocks = 1;
