@@ -148,37 +148,48 @@ set_folders() {
 }
 
 # remove_leftovers: folders of shards that are done, whose workers were killed before they removed them.
+# A shard may be done while a worker that has begun it again lives: that one holds the lock.
 remove_leftovers() {
-    local work fetched folder
+    local work fetched folder name
     for folder in "$output/.work"/*; do
-        [ -e "$output/${folder##*/}.done" ] || continue
-        set_folders "${folder##*/}"
-        rm -rf "$fetched" "$work"
+        name="${folder##*/}"
+        [ -e "$output/$name.done" ] || continue
+        set_folders "$name"
+        flock -n "$work/busy" rm -rf "$fetched" "$work" 2> /dev/null
     done
 }
 
 # do_shard NAME: returns 75 if its recordings cannot be fetched now.
 do_shard() {
-    local work fetched began=$EPOCHREALTIME status busy
+    local work fetched busy status=0
     set_folders "$1"
-    mkdir -p "$work/out" "$fetched" && cp "$output/job.json" "$work/job.json" || exit 1
+    # What a killed worker runs holds this lock until it ends, in a moment; it may publish the shard, and
+    # then others remove the folder.
+    mkdir -p "$work/out" && exec {busy}> "$work/busy" || { [ -e "$output/$1.done" ] && return 0 || exit 1; }
+    flock -w 120 "$busy"
+    if [ ! -e "$output/$1.done" ]; then
+        finish_shard "$1"
+        status=$?
+    fi
+    exec {busy}>&-
+    [ ! -e "$output/$1.done" ] || rm -rf "$fetched" "$work"
+    return "$status"
+}
+
+# finish_shard NAME: whose lock this worker holds. Returns 75 if its recordings cannot be fetched now.
+finish_shard() {
+    local began=$EPOCHREALTIME status
+    mkdir -p "$fetched" && cp "$output/job.json" "$work/job.json" || exit 1
     fetch_shard "$shards/$1.jsonl" "$fetched/in"
     status=$?
     [ "$status" -eq 0 ] || { [ "$status" -eq 75 ] && return 75 || exit 1; }
     cp "$fetched/in.tsv" "$work/unfetched.tsv" || exit 1
-    # What a killed worker runs holds this lock until it ends, in a moment; it may publish the shard.
-    exec {busy}> "$work/busy" || exit 1
-    flock -w 120 "$busy"
-    if [ ! -e "$output/$1.done" ]; then
-        transcribe_shard "$1"
-        [ "$claim" -ef "$own" ] || { exec {busy}>&- && say "shard $1: another worker has taken it" && return 0; }
-        hark-shard collect "$shards" "$1" "$work" "$output" \
-            --seconds "$(awk "BEGIN { print $EPOCHREALTIME - $began }")" || exit 1
-        name_failed "$1"
-        mine=$((mine + 1))
-    fi
-    exec {busy}>&-
-    rm -rf "$fetched" "$work"
+    transcribe_shard "$1"
+    [ "$claim" -ef "$own" ] || { say "shard $1: another worker has taken it" && return 0; }
+    hark-shard collect "$shards" "$1" "$work" "$output" \
+        --seconds "$(awk "BEGIN { print $EPOCHREALTIME - $began }")" || exit 1
+    name_failed "$1"
+    mine=$((mine + 1))
 }
 
 # transcribe_shard NAME: what has been fetched, by hark batch.

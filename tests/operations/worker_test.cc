@@ -89,8 +89,11 @@ TEST_F(Worker, TranscribesEveryShardOnce) {
     // Nothing is left of the work, and nothing is done again.
     EXPECT_TRUE(fs::is_empty(path() / "out/.claims"));
     EXPECT_TRUE(fs::is_empty(path() / "out/.work"));
-    // A worker that was killed when its shard was done left its folder.
+    // A worker that was killed when its shard was done left its folder. That of a live worker
+    // stays.
     fs::create_directories(path() / "out/.work/00001/fetched");
+    ASSERT_EQ(shell("exec 9> out/.work/00001/busy; flock 9; worker -o out").exit_code, 0);
+    EXPECT_TRUE(fs::exists(path() / "out/.work/00001/fetched"));
     const ProcessResult nothing = shell("worker -o out");
     EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
     expect_contains(nothing.err, "0 of 2 shards to do");
@@ -128,9 +131,10 @@ TEST_F(Worker, WorksOnOneJobPerFolder) {
     EXPECT_EQ(shell(other + "-t 2").exit_code, 0);
     // A killed worker's last process publishes the shard, which another worker has begun meanwhile.
     const ProcessResult meanwhile = shell(
-        "mkdir -p out/.work/00001; mv out/00001.done done; flock out/.work/00001/busy sh -c '"
-        "until [ -e out/.work/00001/unfetched.tsv ]; do sleep 0.05; done; mv done out/00001.done' "
-        "& " +
+        "mkdir -p out/.work/00001; mv out/00001.done done; flock out/.work/00001/busy bash -c '"
+        "for n in {1..600}; do [ ! -e out/.work/00001/out ] || break; sleep 0.05; done; "
+        "mv done out/00001.done' & "
+        "for n in {1..600}; do flock -n out/.work/00001/busy true || break; sleep 0.05; done; " +
         other + "; wait");
     EXPECT_EQ(meanwhile.exit_code, 0) << meanwhile.err;
     expect_contains(meanwhile.err, "0 shards done by this worker, 0 of 1 left");
