@@ -245,8 +245,8 @@ TEST_F(Worker, EndsItsDownloadsWithItself) {
     tool("curl", "echo $$ >> downloads; exec sleep 60\n");
     plan("list.jsonl", "5");
     const ProcessResult ended = shell(
-        "worker -o out & : > downloads\n"
-        "while [ \"$(wc -l < downloads)\" -lt 2 ]; do sleep 0.05; done\n"
+        ": > downloads; worker -o out &\n"
+        "for n in {1..600}; do [ \"$(wc -l < downloads)\" -lt 2 ] || break; sleep 0.05; done\n"
         "kill -TERM $(cut -d ' ' -f 3 out/.claims/00001); wait $!; echo $?\n"
         "for n in {1..100}; do kill -0 $(cat downloads) || exit 0; sleep 0.05; done; echo alive");
     EXPECT_EQ(ended.out, "143\n") << ended.err;
