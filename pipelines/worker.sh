@@ -147,14 +147,18 @@ set_folders() {
     fetched="${fetched:-$work/fetched}"
 }
 
-# remove_leftovers: folders of shards that are done, whose workers were killed before they removed them.
+# remove_leftovers: folders of shards that are done, whose workers were killed before they removed them;
+# in --scratch those of this machine.
 # A shard may be done while a worker that has begun it again lives: that one holds the lock.
 remove_leftovers() {
     local work fetched folder name
-    for folder in "$output/.work"/*; do
+    set_folders ""
+    for folder in "$output/.work"/* ${scratch:+"$fetched"*}; do
         name="${folder##*/}"
-        [ -e "$output/$name.done" ] || continue
+        name="${name#hark-*-}"
+        [ -n "$name" ] && [ -e "$output/$name.done" ] || continue
         set_folders "$name"
+        mkdir -p "$work"
         flock -n "$work/busy" rm -rf "$fetched" "$work" 2> /dev/null
     done
 }

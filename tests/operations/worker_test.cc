@@ -98,6 +98,9 @@ TEST_F(Worker, TranscribesEveryShardOnce) {
     EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
     expect_contains(nothing.err, "0 of 2 shards to do");
     EXPECT_TRUE(fs::is_empty(path() / "out/.work"));
+    shell("mkdir -p tmp/hark-$(realpath out | cksum | cut -d ' ' -f 1)-00001; touch tmp/other");
+    ASSERT_EQ(shell("worker -o out --scratch tmp").exit_code, 0);
+    EXPECT_EQ(shell("ls tmp; ls out/.work").out, "other\n");
 }
 
 TEST_F(Worker, SaysWhatItCostsAndRunsNothing) {
