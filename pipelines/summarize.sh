@@ -180,7 +180,7 @@ shorten() {
 
 # summarize PATH: its minutes get their name once they are whole.
 summarize() {
-    local file="${target[$1]}.minutes.md" folder whole line
+    local file="${target[$1]}.minutes.md" folder whole line why
     folder="$(dirname -- "$file")"
     [ -w "$folder" ] || { say "$folder: cannot write into this folder"; return 1; }
     text_of "$1" || return
@@ -195,9 +195,9 @@ summarize() {
     cat "$work/errors" >&2
     # Next to its final name first: a rename is whole or not at all.
     whole="$folder/.hark-minutes.$$"
-    cp -- "$work/minutes" "$whole" 2> /dev/null && mv -fT -- "$whole" "$file" 2> /dev/null && return
+    why="$({ LC_ALL=C cp -- "$work/minutes" "$whole" && LC_ALL=C mv -fT -- "$whole" "$file"; } 2>&1)" && return
     rm -f -- "$whole"
-    say "$file: cannot write"
+    say "$file: cannot write: ${why##*: }"
     return 1
 }
 
@@ -246,7 +246,7 @@ for path in "${todo[@]}"; do
     number=$((number + 1))
     summarize "$path" || { failed=$((failed + 1)) && continue; }
     written=$((written + 1))
-    [[ " ${generator[*]} " =~ " "(-q|--quiet)" " ]] ||
+    [ -n "${generator_flag[--quiet]:-}" ] ||
         say "$number of ${#todo[@]}: $path -> ${target[$path]##*/}.minutes.md"
 done
 say "$written written, $there already there, $failed failed"

@@ -101,6 +101,14 @@ TEST_F(HarkSummarize, AFolderThatCannotBeWrittenIsNamed) {
     fs::permissions(folder_.path() / "in", fs::perms::owner_all);
 }
 
+TEST_F(HarkSummarize, SaysWhyItCannotWrite) {
+    write_text(folder_.path() / "talk.txt", "One.\n");
+    fs::create_directories(folder_.path() / "talk.minutes.md");
+    const ProcessResult result = summarize("talk.txt --rewrite");
+    EXPECT_EQ(result.exit_code, 1);
+    expect_contains(result.err, "talk.minutes.md: cannot write: cannot overwrite directory");
+}
+
 TEST_F(HarkSummarize, ShowsItsPipes) {
     folder_.copy("sea.wav", "sea.wav");
     write_text(folder_.path() / "b.txt", "One.\n");
