@@ -9,6 +9,7 @@ namespace hark {
 namespace {
 
 constexpr const char* kScript = R"(Usage: hark do [OPTION]... FILE|-...
+   or: hark do --all
 Does something with files,
 and then stops.
 
@@ -34,7 +35,8 @@ TEST(ParseHelp, ReadsAScriptsText) {
     EXPECT_STREQ(script.tool.help.summary, "Does something with files, and then stops.");
     EXPECT_EQ(script.tool.positional, "FILE|-...");
     EXPECT_STREQ(script.tool.help.description,
-                 "A paragraph\nof two lines.\n\nAlso all options of: mel, audio-decode.");
+                 "   or: hark do --all\n\nA paragraph\nof two lines.\n\n"
+                 "Also all options of: mel, audio-decode.");
     EXPECT_STREQ(script.tool.help.examples, "hark do 'a b'\nhark do - < x");
     EXPECT_EQ(script.tool.passes_to, (std::vector<std::string>{"mel", "audio-decode"}));
     ASSERT_EQ(script.tool.flags.size(), 3u);

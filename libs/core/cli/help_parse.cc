@@ -100,8 +100,12 @@ ScriptHelp parse_help(const std::string& text) {
     std::istringstream lines(text);
     std::string line;
     if (std::getline(lines, line)) reader.usage(line);
-    while (std::getline(lines, line) && !line.empty())
-        reader.summary += (reader.summary.empty() ? "" : " ") + line;
+    while (std::getline(lines, line) && !line.empty()) {
+        if (line.starts_with("   or: "))  // another form of the command
+            reader.description += line + "\n\n";
+        else
+            reader.summary += (reader.summary.empty() ? "" : " ") + line;
+    }
     while (std::getline(lines, line)) reader.line(line);
     for (FlagInfo& flag : reader.script.tool.flags) set_default(flag);
     ToolHelp& help = reader.script.tool.help;
