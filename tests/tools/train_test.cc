@@ -156,6 +156,7 @@ TEST(Train, NamesWhatIsWrong) {
         {"book.txt --train x.bin", 2, "--train: this command chooses it"},
         {"book.txt --stepz 3", 2, "--stepz"},
         {"short.txt", 1, "short.txt: too little text (got 9 bytes, expected 5000 at least)"},
+        {"short.txt short.txt", 1, "hark train: too little text (got 18 bytes, expected 5000"},
         {"book.txt --learning-rate 99", 2, "gpt-train: --learning-rate: expected a number from 0"},
         {"book.txt --config short.txt", 1, "gpt-train: short.txt:1: "},
         {"book.txt --export-model book.txt", 1, "gpt-train: book.txt: expected a new or empty"},
@@ -177,5 +178,5 @@ TEST(Train, NamesWhatIsWrong) {
                     "choose another --output-dir\n");
     fs::remove_all(folder.path() / "run/step-00000002");
     expect_contains(train_script(folder, "book.txt --steps 2").err,
-                    "choose another --output-dir, or remove it: it has no checkpoint\n");
+                    "choose another --output-dir, or remove run, which has no checkpoint\n");
 }
