@@ -70,6 +70,14 @@ void check_rope(const gpt::RopeSettings& rope, const DecoderConfig& of, const st
             rope.truncate ? "false" : "true", " in this family");
 }
 
+// The base of a family whose config.json has none.
+double default_theta(const DecoderConfig& of) {
+    if (of.family == "smollm3") return gpt::kSmolLm3Theta;
+    if (of.family == "gemma3_text") return gpt::kGemma3Theta;
+    if (of.family == "mixtral") return gpt::kMixtralTheta;
+    return of.family == kGptOss ? gpt::kGptOssTheta : gpt::FamilyDefaults{}.rope_theta;
+}
+
 void add_rope_scaling(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettings& rope,
                       const std::string& prefix) {
     if (rope.type != "linear" && rope.type != "yarn") return;
@@ -161,13 +169,9 @@ GgufRopes gguf_ropes(const fs::path& folder, const DecoderConfig& of) {
     const fs::path path = folder / gpt::kConfigFile;
     const std::string where = path.string();
     const gpt::JsonConfig config(parse_json(read_file(path, size_t{1} << 20), where), where);
-    const bool is_gemma3 = of.family == "gemma3_text";
-    const double theta = of.family == "smollm3" ? gpt::kSmolLm3Theta
-                         : is_gemma3            ? gpt::kGemma3Theta
-                                                : 10000;  // where config.json has none
-    GgufRopes ropes{config.rope(theta, "full_attention")};
+    GgufRopes ropes{config.rope(default_theta(of), "full_attention")};
     check_rope(ropes.all, of, where);
-    if (is_gemma3) ropes.window_theta = gpt::gemma3_window_rope(config).theta;
+    if (of.family == "gemma3_text") ropes.window_theta = gpt::gemma3_window_rope(config).theta;
     return ropes;
 }
 

@@ -70,6 +70,16 @@ TEST_F(GgufExperts, FilesInF32AreTheModel) {
     }
 }
 
+// The base that a family has without the key is not that of others.
+TEST_F(GgufExperts, AConfigWithoutRopeThetaIsTheSameModel) {
+    for (const char* name : {"mixtral", "gpt_oss"}) {
+        json settings = {{"num_hidden_layers", 2}, {"rope_theta", nullptr}};
+        if (std::string(name) == "gpt_oss") settings.erase("num_hidden_layers");
+        const fs::path from = folder(name, settings);
+        EXPECT_EQ(logits(written(from, "f32")), logits(from)) << name;
+    }
+}
+
 // Whatever the type of the others is.
 TEST_F(GgufExperts, BlocksOfGptOssStay) {
     const fs::path from = folder("gpt_oss, mxfp4", json::object());

@@ -57,6 +57,8 @@ struct FamilyDefaults {
 // without one.
 inline constexpr int64_t kSmolLm3Interval = 4;
 inline constexpr double kSmolLm3Theta = 2e6;
+// The ropes' bases of Mixtral and gpt-oss without one.
+inline constexpr double kMixtralTheta = 1e6, kGptOssTheta = 150000;
 
 // Reads the settings that most families since Llama share: rms norms before attention and MLP, a
 // gated MLP, no biases, rotary positions over whole heads, scale 1 / sqrt(D).

@@ -18,14 +18,13 @@ constexpr PartName kGptOssNames[] = {
     {Part::expert_down_bias, "mlp.experts.{}.down_proj.bias"},
 };
 constexpr PartName kGptOssGgufNames[] = {{Part::mlp_norm, "post_attention_norm.weight"}};
-constexpr double kRopeTheta = 150000;
 
 DecoderConfig read_gpt_oss(const ConfigReader& in) {
-    DecoderConfig c = read_llama_like(in, "gpt_oss",
-                                      {.n_kv_head = 8, .rope_theta = kRopeTheta, .norm_eps = 1e-5});
+    DecoderConfig c = read_llama_like(
+        in, "gpt_oss", {.n_kv_head = 8, .rope_theta = kGptOssTheta, .norm_eps = 1e-5});
     c.qkv_bias = c.attn_out_bias = c.attention_sinks = true;
     // GGUF has no key for it. The model was trained with borders that are not whole numbers.
-    RopeSettings rope = in.rope(kRopeTheta);
+    RopeSettings rope = in.rope(kGptOssTheta);
     if (in.is_gguf()) rope.truncate = false;
     c.ropes = {rope_table(rope, c.head_dim, c.n_positions, in.where())};
     const int64_t window = in.size_or({"sliding_window", "attention.sliding_window"}, 1 << 28, 128);

@@ -15,8 +15,8 @@ constexpr PartName kMixtralNames[] = {
 }  // namespace
 
 DecoderConfig read_mixtral(const ConfigReader& in) {
-    DecoderConfig c =
-        read_llama_like(in, "mixtral", {.n_kv_head = 8, .rope_theta = 1e6, .norm_eps = 1e-5});
+    DecoderConfig c = read_llama_like(
+        in, "mixtral", {.n_kv_head = 8, .rope_theta = kMixtralTheta, .norm_eps = 1e-5});
     const int64_t window = in.size_or({"sliding_window", nullptr}, 1 << 28, 0);
     set_layers(c, window, [](int64_t) { return true; });
     set_experts(c, in, "num_local_experts", "intermediate_size");
