@@ -3,8 +3,6 @@
 //   stdin -> LineReader -> EvalTask (ModelRows) -> measures -> stdout
 #include <unistd.h>
 
-#include <utility>
-
 #include "core/profile/run_counts.h"
 #include "gpt/eval/eval_tool_options.h"
 #include "text/line_reader.h"
@@ -40,10 +38,10 @@ void run(const gpt::EvalToolOptions& options, Console& console) {
 
     ByteReader in(STDIN_FILENO, "stdin");
     LineReader lines(in, options.input_format == "text");
-    bool is_first = true;
+    bool is_checked = false;
     while (const std::optional<std::string> line = lines.next()) {
         if (line->empty()) continue;
-        if (std::exchange(is_first, false)) options.check_first(*line, lines.where());
+        if (!is_checked) is_checked = options.check_first(*line, lines.where());
         try {
             task->add(options.parse(*line));
         } catch (const Error& why) {

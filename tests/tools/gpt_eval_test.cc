@@ -61,12 +61,36 @@ TEST(GptEval, AWholeText) {
     EXPECT_EQ(json::parse(whole.out)["texts"], 1);
 }
 
-// What is measured is the text as it is.
-TEST(GptEval, ATextThatIsNotUtf8IsRefused) {
+// As by the other tools of texts.
+TEST(GptEval, BytesThatAreNotUtf8AreReplaced) {
     const ProcessResult run = evaluate({"--input-format", "text"}, "na\xefve");
-    EXPECT_EQ(run.exit_code, 1);
-    EXPECT_EQ(run.out, "");
-    EXPECT_EQ(run.err, "gpt-eval: stdin: not UTF-8; convert it with iconv\n");
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_EQ(run.out, evaluate({"--input-format", "text"}, "na\uFFFDve").out);
+}
+
+// By its first line that is not blank, as JSON.
+TEST(GptEval, LinesOfJsonAreKnown) {
+    const std::string mark = "\xEF\xBB\xBF", line = R"({"text": "He walked home."})",
+                      no_json = "expected a JSON object, found text that is not JSON";
+    const ProcessResult plain = evaluate({}, line + "\n");
+    EXPECT_EQ(plain.exit_code, 0) << plain.err;
+    const ProcessResult marked = evaluate({}, mark + line + "\n");
+    EXPECT_EQ(marked.exit_code, 0) << marked.err;
+    EXPECT_EQ(marked.out, plain.out);
+    for (const std::string& blank : {std::string(" "), mark}) {
+        const ProcessResult run = evaluate({}, blank + "\n" + line + "\n");
+        EXPECT_EQ(run.err, "gpt-eval: stdin: line 1: " + no_json + "\n");
+        EXPECT_EQ(run.out, plain.out);
+    }
+    EXPECT_EQ(evaluate({}, mark + "\nA book.\n").err,
+              "gpt-eval: stdin: line 1: " + no_json + "\ngpt-eval: stdin: line 2: " + no_json +
+                  "; --input-format text scores all of stdin as one text\n");
+    for (const auto& [value, kind] : {std::pair{"\"text\"", "string"}, {"3", "number"}}) {
+        const ProcessResult run = evaluate({}, value + ("\n" + line + "\n"));
+        EXPECT_EQ(run.err,
+                  concat("gpt-eval: stdin: line 1: expected a JSON object, found ", kind, "\n"));
+        EXPECT_EQ(run.out, plain.out);
+    }
 }
 
 TEST(GptEval, ComparesWithTheOriginal) {

@@ -8,6 +8,8 @@
 namespace hark::gpt {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // parse_json() skips it
+
 std::string padded(std::string text, size_t columns) {
     text.resize(std::max(columns, text.size()), ' ');
     return text;
@@ -67,17 +69,20 @@ void EvalToolOptions::check() const {
                               : "gpt-eval -m MODEL --task " + task + " < FILE.jsonl");
 }
 
-void EvalToolOptions::check_first(const std::string& line, const std::string& where) const {
-    if (input_format == "text")
-        return require(is_valid_utf8(line), where, ": not UTF-8; convert it with iconv");
-    const size_t begin = line.find_first_not_of(" \t");
-    require(begin != std::string::npos && (line[begin] == '{' || line[begin] == '['), where,
+bool EvalToolOptions::check_first(const std::string& line, const std::string& where) const {
+    if (input_format == "text") return true;
+    const size_t begin = line.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+    const size_t first = line.find_first_not_of(" \t", begin);
+    if (first == std::string::npos) return false;
+    // Of what begins as an object parse() says more.
+    require(line[first] == '{' || nlohmann::json::accept(line), where,
             ": expected a JSON object, found text that is not JSON",
             task == "perplexity" ? "; --input-format text scores all of stdin as one text" : "");
+    return true;
 }
 
 nlohmann::json EvalToolOptions::parse(const std::string& line) const {
-    if (input_format == "text") return {{"text", line}};
+    if (input_format == "text") return {{"text", replace_invalid(line)}};
     nlohmann::json root = parse_json(line, "the line");
     require(root.is_object(), "expected a JSON object, found ", json_kind(root));
     return root;

@@ -19,8 +19,8 @@ struct EvalToolOptions {
     void flags(Flags& flags);
     void check() const;  // throws UsageError
     // Throws Error beginning with `where` if stdin, whose first line this is, has not
-    // --input-format.
-    void check_first(const std::string& line, const std::string& where) const;
+    // --input-format. Returns false if the line is blank, so that the next one decides.
+    bool check_first(const std::string& line, const std::string& where) const;
     // A line as an object: parsed, or with --input-format text the text of one. Throws Error if it
     // is no object.
     nlohmann::json parse(const std::string& line) const;
