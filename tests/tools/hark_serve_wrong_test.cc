@@ -56,18 +56,20 @@ TEST(HarkServeWrong, RequestsAreRefusedWithOpenAisErrors) {
     TestClient page(server.address());
     page.send("GET /v1/models HTTP/1.1\r\nHost: example.org\r\n\r\n");
     expect_refused(page.receive(), 403, "found 'example.org'");
-    // A form of another page needs no permission of the browser's; the server's own page may ask.
+    // A form of another page needs no permission of the browser's; JSON does, so a program may ask.
     for (const std::string origin : {"http://example.org", "null", "http://127.0.0.1:1"})
         expect_refused(
             TestClient(server.address())
                 .ask("POST", "/v1/audio/transcriptions", "",
                      {"Content-Type: multipart/form-data; boundary=b", "Origin: " + origin}),
             403, "Origin: expected that of the server's own page, found '" + origin);
-    EXPECT_EQ(TestClient(server.address())
-                  .ask("POST", path, completion("a").dump(),
-                       {"Content-Type: application/json", "Origin: http://127.0.0.1"})
-                  .status,
-              200);
+    for (const std::string origin : {"http://127.0.0.1", "app://obsidian.md", "tauri://localhost"})
+        EXPECT_EQ(TestClient(server.address())
+                      .ask("POST", path, completion("a").dump(),
+                           {"Content-Type: application/json", "Origin: " + origin})
+                      .status,
+                  200)
+            << origin;
     TestClient client(server.address());
     client.send("nonsense\r\n\r\n");
     EXPECT_EQ(client.receive().status, 400);
