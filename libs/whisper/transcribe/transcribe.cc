@@ -184,13 +184,13 @@ bool Transcriber::claim(int64_t slot, Recording& recording) {
     std::optional<Transcription::Work> work = transcription.next();
     if (!work) return false;
     RecordingInfo& info = transcription.info;
-    const ProfileSpan span("window");
-    if (work->seek == 0) span.follow(info.source, info.channel);
-    bool encoded = false;
+    const TranscribeOptions& options = recording.settings->options;
+    // A window without padding is also the first that detection encodes.
+    const bool encoded = info.language.empty() && options.language_windows == 1 &&
+                         work->seek == 0 && work->size == kWindowFrames;
+    const ProfileSpan span(encoded ? "window" : nullptr);  // encode() opens the others'
+    if (encoded) span.follow(info.source, info.channel);
     if (info.language.empty()) {
-        const TranscribeOptions& options = recording.settings->options;
-        // A window without padding is also the first that detection encodes.
-        encoded = options.language_windows == 1 && work->seek == 0 && work->size == kWindowFrames;
         const auto purpose =
             encoded ? WindowDecoder::Purpose::decode : WindowDecoder::Purpose::detect_language;
         info.language = detect_language(decoder_, slot, transcription.mel(), windows_.slice(0, 1),
@@ -205,6 +205,11 @@ bool Transcriber::claim(int64_t slot, Recording& recording) {
 void Transcriber::encode(std::span<const int64_t> slots, int64_t first) {
     {
         const ProfileSpan span("window");
+        for (const int64_t i : slots) {
+            const SlotState& slot = slots_[static_cast<size_t>(i)];
+            const RecordingInfo& info = slot.recording->transcription.info;
+            if (slot.work.seek == 0) span.follow(info.source, info.channel);
+        }
         parallel_for(ctx_.threads, std::ssize(slots), [&](int64_t i) {
             const SlotState& slot = slots_[static_cast<size_t>(slots[static_cast<size_t>(i)])];
             slot.recording->transcription.mel().window(slot.work.seek, slot.work.size,
