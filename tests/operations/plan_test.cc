@@ -26,7 +26,9 @@ std::vector<ManifestEntry> entries_of(const std::string& lines) {
 TEST(Manifest, ARecordingIsNone) {
     const std::string sound = (test::samples_dir() / "key.wav").string();
     EXPECT_EQ(error_of([&] { read_input(sound, ""); }),
-              sound + ": this is no manifest (got a zero byte); of recordings give their folder");
+              sound +
+                  ": not a manifest (got a zero byte, expected lines of JSON); for recordings give "
+                  "their folder");
 }
 
 // Recordings of some seconds.

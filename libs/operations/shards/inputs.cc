@@ -152,7 +152,8 @@ std::vector<ManifestEntry> read_input(const std::string& path, const std::string
         read_file_or_pipe(path == "-" ? "/dev/stdin" : path, kMaxManifestBytes);
     const std::string where = path == "-" ? "stdin" : path;
     require(text.substr(0, 4096).find('\0') == std::string::npos, where,
-            ": this is no manifest (got a zero byte); of recordings give their folder");
+            ": not a manifest (got a zero byte, expected lines of JSON); for recordings give "
+            "their folder");
     const fs::path folder = path == "-" ? fs::path() : fs::path(path).parent_path();
     return format == "lhotse" ? parse_lhotse(text, folder, where)
                               : parse_manifest(text, folder, where);
