@@ -12,6 +12,7 @@
 #include "gpt/eval/questions.h"
 #include "gpt/eval/windows.h"
 #include "gpt/families/model_file.h"
+#include "support/error_of.h"
 #include "support/golden.h"
 #include "support/process.h"
 
@@ -139,6 +140,17 @@ TEST(Eval, DivergenceOfALongTextIsOfAllItsWindows) {
     EXPECT_GT(all.at("tokens"), 4096);
     EXPECT_EQ(all.at("tokens"), static_cast<double>(demo.tokenizer->encode(text).size()));
     EXPECT_NEAR(all.at("kl_divergence"), 0, 1e-9);
+}
+
+TEST(Eval, AWindowFitsIntoTheOriginal) {
+    Demo longer;
+    const Demo original;
+    longer.model.config.n_positions = 1024;
+    Context ctx(2);
+    ModelRows rows(ctx, longer.model), reference(ctx, original.model);
+    EXPECT_EQ(test::error_of([&] { eval_models(ctx, *original.tokenizer, rows, &reference, 0); }),
+              "--against: expected windows of at most the original's 512 positions, got 1024; "
+              "give --context 512");
 }
 
 TEST(Eval, APartOfRowsHasWholeSequences) {

@@ -156,8 +156,8 @@ EvalModels eval_models(Context& ctx, const Tokenizer& tokenizer, ModelRows& mode
             context);
     if (reference) {
         const int64_t most = reference->model().config.n_positions;
-        require(models.positions <= most, "--against: the original has ", most,
-                " positions, a window ", models.positions, "; give --context ", most);
+        require(models.positions <= most, "--against: expected windows of at most the original's ",
+                most, " positions, got ", models.positions, "; give --context ", most);
     }
     for (const ModelRows* rows : {&model, reference}) {
         if (!rows) continue;
