@@ -42,6 +42,8 @@ class LockedFile {
             int failed;
             while ((failed = ::flock(fd_, LOCK_EX)) != 0 && errno == EINTR) continue;
             const int why = errno;
+            // Some file systems have no locks.
+            if (failed && (why == ENOLCK || why == ENOSYS || why == EOPNOTSUPP)) failed = 0;
             if (failed) ::close(fd_);
             require(!failed, path, ": cannot lock: ", std::strerror(why));
             ::fstat(fd_, &info_);
