@@ -1,10 +1,10 @@
 #include "serve/openai/transcripts.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/json/json.h"
 #include "serve/openai/errors.h"
 #include "serve/openai/events.h"
@@ -77,10 +77,7 @@ void read_field(const std::string& name, const std::string& value, AudioQuery& q
 // "english": the lower-case name, as OpenAI's API has it.
 std::string name_of_language(const std::string& code) {
     const std::vector<std::string> names = whisper::language_names(code);
-    std::string name = names[std::min<size_t>(1, names.size() - 1)];  // before the aliases
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return name;
+    return ascii_lower(names[std::min<size_t>(1, names.size() - 1)]);  // before the aliases
 }
 
 // The transcript as whisper-transcribe writes it.
