@@ -1,4 +1,3 @@
-#include "audio/byte_order.h"
 #include "audio/libav/libav.h"
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "audio/byte_order.h"
 #include "audio/coverage.h"
 #include "audio/declared_length.h"
 #include "audio/libav/libav_container.h"
