@@ -71,7 +71,7 @@ TEST_F(CleanUpDeathTest, AFileThatIsBegunBeforeSigintIsGivenBack) {
     });
 }
 
-// It waits until all is removed.
+// In the thread that removes the files it stays blocked, and the first signal ends the process.
 TEST_F(CleanUpDeathTest, AnotherSignalMeanwhile) {
     expect_nothing_left([&] {
         add_clean_up([] { std::raise(SIGTERM); });
