@@ -2,32 +2,21 @@
 // wgmma, everything fused. A block requests its first weights before the previous kernels end.
 #pragma once
 
-#include "kernels/cuda/hopper.cuh"
+#include "kernels/linear/rows_tile_wgmma.cuh"
 
 namespace hark::cuda::medium_m {
 
-using namespace hopper;
+using namespace rows_tile;
 
-inline constexpr int kStep = 64;        // columns per stage: the swizzle's 128 bytes
-inline constexpr int kGroup = 128;      // threads per warpgroup
-inline constexpr int kMultiplying = 2;  // warpgroups
-inline constexpr int kMultiplyingThreads = kMultiplying * kGroup;
-inline constexpr int kThreads = kMultiplyingThreads + 32;  // the last warp copies
-inline constexpr int kOutputs = 128;                       // rows of W per tile
+inline constexpr int kStep = 64;  // columns per stage
 
-// A tile of 64 or 128 rows of x by kOutputs: of 64 rows both warpgroups have all, else 64 each. Two
-// blocks fit a multiprocessor.
+// Two blocks fit a multiprocessor.
 template <int Rows>
-struct Tile {
-    static constexpr int kRows = Rows;
-    static constexpr bool kSharesRows = Rows == 64;
-    static constexpr int kColumns = kSharesRows ? kOutputs / 2 : kOutputs;  // of a warpgroup
-    static constexpr int kSums = kColumns / 2;                              // per thread
-    static constexpr int kStageBytes = (Rows + kOutputs) * 2 * kStep;
+struct Tile : TileShape<Rows> {
+    using Shape = TileShape<Rows>;
     static constexpr int kStages = Rows == 64 ? 4 : 3;
-    static constexpr int kStride = kOutputs + 8;                 // floats of a row of sums
-    static constexpr int kBytes = kStages * kStageBytes + 1024;  // 1024: to align it
-    static_assert(kRows * kStride * 4 <= kStages * kStageBytes);
+    static constexpr int kBytes = kStages * Shape::kStageBytes + 1024;  // 1024: to align it
+    static_assert(Rows * Shape::kStride * 4 <= kStages * Shape::kStageBytes);
 };
 
 // y (rows, n), rows <= Tile::kRows, = f(x W^T + bias); if gated, output n = f(row n of W) * row up
@@ -41,28 +30,14 @@ struct Product {
     int steps;
 };
 
-struct Maps {
-    CUtensorMap x, w;
-};
-
-template <class S>
-struct Barriers {
-    uint64_t full[S::kStages], empty[S::kStages];
-};
-
 // One thread: starts all copies of a block, whose tile begins at `output`.
 template <class S>
 __device__ void copy_tile(unsigned char* stages, Barriers<S>& barriers, const Maps& maps,
                           const Product& args, int output) {
     const auto start_w = [&](int at, int step) {
         arrive_expecting(barriers.full[at], S::kStageBytes);
-        unsigned char* const w = stages + at * S::kStageBytes + S::kRows * 128;
-        if (args.up == 0) return copy_box(w, maps.w, barriers.full[at], step * kStep, output);
-        // Of each warpgroup's columns the gate's, then the others.
-        constexpr int kHalf = S::kColumns / 2;
-        for (int i = 0; i < kOutputs / kHalf; ++i)
-            copy_box(w + i * kHalf * 128, maps.w, barriers.full[at], step * kStep,
-                     output + i / 2 * kHalf + i % 2 * args.up);
+        copy_weights<S>(stages + at * S::kStageBytes, maps.w, barriers.full[at], step * kStep,
+                        output, args.up);
     };
     const auto start_x = [&](int at, int step) {
         copy_box(stages + at * S::kStageBytes, maps.x, barriers.full[at], step * kStep, 0);
@@ -81,9 +56,6 @@ __device__ void copy_tile(unsigned char* stages, Barriers<S>& barriers, const Ma
     }
 }
 
-// Not inlined: code that is not run must not be between code that is.
-__device__ __noinline__ inline float activate_any(float x, Activation f) { return activate(x, f); }
-
 __device__ inline float activated(float x, Activation f) {
     return f == Activation::silu ? activate(x, f) : activate_any(x, f);
 }
@@ -93,30 +65,13 @@ __device__ inline float gated(float gate, float up, Activation f) {
     return activated(to_f32(from_f32<T>(gate)), f) * to_f32(from_f32<T>(up));
 }
 
-__device__ inline float4 four(const float* from) { return *reinterpret_cast<const float4*>(from); }
-
-template <class Y>
-__device__ inline void store_four(void* y, int64_t at, const float (&values)[4]) {
-    Pack<Y, 4> out;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) out.values[i] = from_f32<Y>(values[i]);
-    *reinterpret_cast<Pack<Y, 4>*>(static_cast<Y*>(y) + at) = out;
-}
-
 // Sums go through shared memory, which the stages leave: what follows is short code, and threads
 // write neighbours. Longer code misses the instruction caches: each block runs it once.
 template <class T, class S>
 __device__ void finish(float* memory, const Product& args, int output,
                        const float (&sums)[S::kSums]) {
-    const int group = threadIdx.x / kGroup, thread = threadIdx.x % kGroup;
-    const int row = thread / 32 * 16 + thread % 32 / 4 + (S::kSharesRows ? 0 : group * 64);
-    const int column = (S::kSharesRows ? group * S::kColumns : 0) + 2 * (thread % 4);
     sync_part(1, kMultiplyingThreads);  // all have read their last stages
-    // Sums 4 j and 4 j + 1 are columns 8 j and 8 j + 1 of the row, the next two of the row + 8.
-#pragma unroll
-    for (int i = 0; i < S::kSums; i += 2)
-        *reinterpret_cast<float2*>(memory + (row + i % 4 * 4) * S::kStride + column + i / 4 * 8) = {
-            sums[i], sums[i + 1]};
+    store_sums<S>(memory, sums);
     sync_part(1, kMultiplyingThreads);
     const int across = (args.up ? kOutputs / 2 : kOutputs) / 4;  // threads per row
     const int c = threadIdx.x % across * 4, n = output + c;
@@ -147,10 +102,8 @@ __device__ void finish(float* memory, const Product& args, int output,
 template <class T, class S>
 __device__ void multiply_tile(unsigned char* stages, Barriers<S>& barriers, const Product& args,
                               int output) {
-    const int group = threadIdx.x / kGroup;
+    const Factors<S> from(threadIdx.x / kGroup);
     float sums[S::kSums];
-    const uint32_t x_from = S::kSharesRows ? 0 : group * 64 * 128;
-    const uint32_t w_from = S::kRows * 128 + (S::kSharesRows ? group * S::kColumns * 128 : 0);
     hopper::Place<S::kStages> place;
     int before = 0;
     for (int step = 0; step < args.steps; ++step) {
@@ -159,7 +112,7 @@ __device__ void multiply_tile(unsigned char* stages, Barriers<S>& barriers, cons
         fence_products();
 #pragma unroll
         for (int k = 0; k < kStep / 16; ++k)
-            multiply(T{}, sums, moved(stage, x_from + k * 32), moved(stage, w_from + k * 32),
+            multiply(T{}, sums, moved(stage, from.x + k * 32), moved(stage, from.w + k * 32),
                      step > 0 || k > 0);
         commit_products();
         wait_products<1>();
@@ -184,15 +137,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024;
     const int output = static_cast<int>(blockIdx.x) * (args.up ? kOutputs / 2 : kOutputs);
     const bool copies = threadIdx.x >= kMultiplyingThreads;
-    if (threadIdx.x == kMultiplyingThreads) {
-        prefetch_map(maps.x);
-        prefetch_map(maps.w);
-        for (int i = 0; i < S::kStages; ++i) {
-            init(barriers.full[i], 1);
-            init(barriers.empty[i], kMultiplyingThreads / 32);
-        }
-        fence_init();
-    }
+    if (threadIdx.x == kMultiplyingThreads) barriers.make(maps);
     __syncthreads();
     if (!copies) return multiply_tile<T, S>(stages, barriers, args, output);
     if (threadIdx.x == kMultiplyingThreads) copy_tile<S>(stages, barriers, maps, args, output);

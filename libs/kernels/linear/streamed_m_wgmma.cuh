@@ -3,7 +3,7 @@
 // share is finished by the first of them, which adds the sums of the others.
 #pragma once
 
-#include "kernels/cuda/hopper.cuh"
+#include "kernels/linear/rows_tile_wgmma.cuh"
 
 namespace hark::cuda::hopper {
 
@@ -21,26 +21,16 @@ __device__ inline void multiply(fp8_t, float (&c)[32], uint64_t a, uint64_t b, b
 
 namespace hark::cuda::streamed_m {
 
-using namespace hopper;
+using namespace rows_tile;
 
-inline constexpr int kStep = 128;   // columns per stage: the swizzle's bytes
-inline constexpr int kGroup = 128;  // threads per warpgroup
-inline constexpr int kMultiplyingThreads = 2 * kGroup;
-inline constexpr int kThreads = kMultiplyingThreads + 32;  // the last warp copies
-inline constexpr int kOutputs = 128;                       // rows of W per tile
+inline constexpr int kStep = 128;  // columns per stage
 
-// A tile of 64 or 128 rows of x by kOutputs: of 64 rows both warpgroups have all, else 64 each.
 template <int Rows>
-struct Tile {
-    static constexpr int kRows = Rows;
-    static constexpr bool kSharesRows = Rows == 64;
-    static constexpr int kColumns = kSharesRows ? kOutputs / 2 : kOutputs;  // of a warpgroup
-    static constexpr int kSums = kColumns / 2;                              // per thread
-    static constexpr int kStageBytes = (Rows + kOutputs) * 128;
+struct Tile : TileShape<Rows> {
+    using Shape = TileShape<Rows>;
     static constexpr int kStages = Rows == 64 ? 7 : 4;
-    static constexpr int kStride = kOutputs + 8;  // floats of a row of sums
-    static constexpr int kBytes = kStages * kStageBytes + Rows * kStride * 4 + 1024;
-    static constexpr int kPart = kMultiplyingThreads * kSums;  // floats of a tile's sums
+    static constexpr int kBytes = kStages * Shape::kStageBytes + Rows * Shape::kStride * 4 + 1024;
+    static constexpr int kPart = kMultiplyingThreads * Shape::kSums;  // floats of a tile's sums
 };
 
 // y (rows, n), rows <= Tile::kRows, = residual + f(x W^T + bias); if gated, output n = f(row n of
@@ -59,14 +49,8 @@ struct Product {
     uint32_t* flags;   // (blocks): whether they are there; zeros before
 };
 
-struct Maps {
-    CUtensorMap x, w;
-};
-
-template <class S>
-struct Barriers {
-    uint64_t full[S::kStages], empty[S::kStages];
-};
+// Outputs of a tile.
+__device__ inline int outputs_of(const Product& args) { return args.up ? kOutputs / 2 : kOutputs; }
 
 // Where a block's share of all tiles' steps begins; the next one's is its end.
 __device__ inline int share(const Product& args, int block) {
@@ -88,17 +72,8 @@ __device__ void copy_share(unsigned char* stages, Barriers<S>& barriers, const M
     Cursor w_at(begin, args.steps), x_at = w_at;
     const auto start_w = [&](int at) {
         arrive_expecting(barriers.full[at], S::kStageBytes);
-        unsigned char* const w = stages + at * S::kStageBytes + S::kRows * 128;
-        const int column = w_at.step * kStep;
-        if (args.up == 0) {
-            copy_box(w, maps.w, barriers.full[at], column, w_at.tile * kOutputs);
-        } else {
-            // Of each warpgroup's columns the gate's, then the others.
-            constexpr int kHalf = S::kColumns / 2;
-            for (int i = 0; i < kOutputs / kHalf; ++i)
-                copy_box(w + i * kHalf * 128, maps.w, barriers.full[at], column,
-                         w_at.tile * (kOutputs / 2) + i / 2 * kHalf + i % 2 * args.up);
-        }
+        copy_weights<S>(stages + at * S::kStageBytes, maps.w, barriers.full[at], w_at.step * kStep,
+                        w_at.tile * outputs_of(args), args.up);
         w_at.advance();
     };
     const auto start_x = [&](int at) {
@@ -122,9 +97,6 @@ __device__ void copy_share(unsigned char* stages, Barriers<S>& barriers, const M
     }
 }
 
-// Not inlined: code that is not run must not be between code that is.
-__device__ __noinline__ inline float activate_any(float x, Activation f) { return activate(x, f); }
-
 __device__ inline float activated(float x, Activation f) {
     return f == Activation::silu ? __fdividef(x, 1.0f + __expf(-x)) : activate_any(x, f);
 }
@@ -134,20 +106,10 @@ __device__ inline float gated(float gate, float up, Activation f) {
     return activated(to_f32(from_f32<Y>(gate)), f) * to_f32(from_f32<Y>(up));
 }
 
-__device__ inline float4 four(const float* from) { return *reinterpret_cast<const float4*>(from); }
-
 template <class Y>
 __device__ inline float4 four_of(const void* from, int64_t at) {
     const Pack<Y, 4> in = load_pack<4>(static_cast<const Y*>(from) + at);
     return {to_f32(in.values[0]), to_f32(in.values[1]), to_f32(in.values[2]), to_f32(in.values[3])};
-}
-
-template <class Y>
-__device__ inline void store_four(void* y, int64_t at, const float (&values)[4]) {
-    Pack<Y, 4> out;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) out.values[i] = from_f32<Y>(values[i]);
-    *reinterpret_cast<Pack<Y, 4>*>(static_cast<Y*>(y) + at) = out;
 }
 
 // What the sums of four outputs from n on become before the activation.
@@ -172,18 +134,11 @@ template <class Y, class S>
 __device__ void finish(float* memory, const Product& args, int output,
                        const float (&sums)[S::kSums]) {
     constexpr int kHalf = S::kColumns / 2, kRowsAtOnce = 4;
-    const int group = threadIdx.x / kGroup, thread = threadIdx.x % kGroup;
-    const int row = thread / 32 * 16 + thread % 32 / 4 + (S::kSharesRows ? 0 : group * 64);
-    const int column = (S::kSharesRows ? group * S::kColumns : 0) + 2 * (thread % 4);
-    const int across = (args.up ? kOutputs / 2 : kOutputs) / 4;  // threads per row
+    const int across = outputs_of(args) / 4;  // threads per row
     const int c = threadIdx.x % across * 4, n = output + c, inside = min(n, args.n - 4);
     const Columns4 own(args, inside), others(args, args.up + inside);
     sync_part(1, kMultiplyingThreads);  // all have read the sums before
-    // Sums 4 j and 4 j + 1 are columns 8 j and 8 j + 1 of the row, the next two of the row + 8.
-#pragma unroll
-    for (int i = 0; i < S::kSums; i += 2)
-        *reinterpret_cast<float2*>(memory + (row + i % 4 * 4) * S::kStride + column + i / 4 * 8) = {
-            sums[i], sums[i + 1]};
+    store_sums<S>(memory, sums);
     sync_part(1, kMultiplyingThreads);
     if (n >= args.n) return;
     const int from_column = args.up ? c / kHalf * S::kColumns + c % kHalf : c;
@@ -291,9 +246,7 @@ __device__ void add_sums(const Product& args, int end, float (&sums)[S::kSums]) 
 template <class Y, class S>
 __device__ void multiply_share(unsigned char* stages, float* memory, Barriers<S>& barriers,
                                const Product& args) {
-    const int group = threadIdx.x / kGroup;
-    const uint32_t x_from = S::kSharesRows ? 0 : group * 64 * 128;
-    const uint32_t w_from = S::kRows * 128 + (S::kSharesRows ? group * S::kColumns * 128 : 0);
+    const Factors<S> from(threadIdx.x / kGroup);
     const auto release = [&](int stage) {
         if (threadIdx.x % 32 == 0) arrive(barriers.empty[stage]);
     };
@@ -312,8 +265,8 @@ __device__ void multiply_share(unsigned char* stages, float* memory, Barriers<S>
             fence_products();
 #pragma unroll
             for (int k = 0; k < 128 / 32; ++k)
-                multiply(fp8_t{}, sums, moved(stage, x_from + k * 32),
-                         moved(stage, w_from + k * 32), step > first || k > 0);
+                multiply(fp8_t{}, sums, moved(stage, from.x + k * 32),
+                         moved(stage, from.w + k * 32), step > first || k > 0);
             commit_products();
             wait_products<1>();
             if (step > first) release(before);
@@ -330,7 +283,7 @@ __device__ void multiply_share(unsigned char* stages, float* memory, Barriers<S>
             continue;
         }
         if (last < args.steps) add_sums<S>(args, (tile + 1) * args.steps, sums);
-        finish<Y, S>(memory, args, tile * (args.up ? kOutputs / 2 : kOutputs), sums);
+        finish<Y, S>(memory, args, tile * outputs_of(args), sums);
     }
 }
 
@@ -343,15 +296,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     extern __shared__ unsigned char memory[];
     __shared__ Barriers<S> barriers;
     unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024;
-    if (threadIdx.x == kMultiplyingThreads) {
-        prefetch_map(maps.x);
-        prefetch_map(maps.w);
-        for (int i = 0; i < S::kStages; ++i) {
-            init(barriers.full[i], 1);
-            init(barriers.empty[i], kMultiplyingThreads / 32);
-        }
-        fence_init();
-    }
+    if (threadIdx.x == kMultiplyingThreads) barriers.make(maps);
     __syncthreads();
     if (threadIdx.x < kMultiplyingThreads) {
         float* const sums = reinterpret_cast<float*>(stages + S::kStages * S::kStageBytes);
