@@ -9,7 +9,7 @@
 #include "gpt/families/model_file.h"
 #include "gpt/families/tensor_spec.h"
 #include "gpt/family_models.h"
-#include "hub/convert.h"
+#include "hub/gguf_fixture.h"
 #include "support/error_of.h"
 #include "support/family_folder.h"
 #include "support/gpt_oss_folder.h"
@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class GgufExperts : public testing::Test {
+class GgufExperts : public GgufConversion {
   protected:
     // The golden model, with settings that GGUF can say and rows for the tokenizer.
     fs::path folder(const std::string& name, const json& settings) {
@@ -34,12 +34,6 @@ class GgufExperts : public testing::Test {
             test::write_gpt_oss(path, config, name.ends_with("mxfp4"));
         return path;
     }
-    fs::path written(const fs::path& from, const std::string& type) {
-        const fs::path path = directory_.path() / (type + ".gguf");
-        fs::remove(path);
-        convert_model(from, path, {"", type, ""}, [](const std::string&) { FAIL(); });
-        return path;
-    }
     std::vector<float> logits(const fs::path& path) {
         std::vector<int32_t> ids;
         for (int32_t i = 0; i < 20; ++i) ids.push_back(i * 37 % 512);
@@ -49,7 +43,6 @@ class GgufExperts : public testing::Test {
         const std::span<const float> logits = sequence.forward_to_host(ctx, ids);
         return {logits.begin(), logits.end()};
     }
-    test::TemporaryDirectory directory_;
 };
 
 TEST_F(GgufExperts, FilesInF32AreTheModel) {

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "gpt/families/gguf_model.h"
-#include "hub/convert.h"
+#include "hub/gguf_fixture.h"
 #include "hub/tensor_list.h"
 #include "support/error_of.h"
 #include "support/family_folder.h"
@@ -95,7 +95,7 @@ constexpr const char* kOtherScalar =
         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
         "head_dim": 32, "max_position_embeddings": 128, "query_pre_attn_scalar": 24})";
 
-class GgufWriting : public testing::Test {
+class GgufWriting : public GgufConversion {
   protected:
     fs::path folder(const char* config, const std::string& tokenizer) {
         const fs::path path = directory_.path() / "folder";
@@ -103,13 +103,6 @@ class GgufWriting : public testing::Test {
         test::write_tiny_model(path, config, tokenizer);
         return path;
     }
-    fs::path written(const fs::path& from, const std::string& type) {
-        const fs::path path = directory_.path() / (type + ".gguf");
-        fs::remove(path);
-        convert_model(from, path, {"", type, ""}, [](const std::string&) { FAIL(); });
-        return path;
-    }
-    test::TemporaryDirectory directory_;
 };
 
 // The largest of the tensors' squared differences over their squares.
