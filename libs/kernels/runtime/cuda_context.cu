@@ -4,6 +4,7 @@
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/cuda_abi.h"
 #include "kernels/runtime/cuda_library.h"
+#include "kernels/runtime/first_product.cuh"
 #include "kernels/runtime/plugin.h"
 #include "kernels/runtime/reserved_gpu_memory.h"
 #include "kernels/runtime/upload.h"
@@ -81,20 +82,26 @@ void check_gpu(int index) {
             gpu.major, ".", gpu.minor, "; needed is ", kOldestMajor, ".0 or newer");
 }
 
+// Handles, and the thread that loads cuBLASLt's kernels meanwhile.
+struct OwnHandles : Handles {
+    std::jthread loading;
+};
+
 Context make_context(int index, int threads) {
     check_gpu(index);
     CUDA_CHECK(cudaSetDevice(index));
-    auto handles = std::make_shared<Handles>();
+    auto handles = std::make_shared<OwnHandles>();
     CUDA_CHECK(cudaStreamCreateWithFlags(&handles->stream, cudaStreamNonBlocking));
     handles->overlaps = has_overlaps();
     CUBLAS_CHECK(cublasLtCreate(&handles->lt));
     CUDA_CHECK(cudaMalloc(&handles->workspace, kWorkspaceBytes));
+    handles->loading = first_product(index, make_context);
     void* stream = handles->stream;
     MemorySource memory{Device::cuda, index, allocate, release, write_gpu_memory};
     if (can_reserve_memory(index)) memory.reserve = reserve_gpu_memory;
     return Context(Device::cuda, index, memory,
                    {Device::cpu, index, allocate_pinned, release_pinned, write_pinned}, threads,
-                   stream, std::move(handles));
+                   stream, std::shared_ptr<Handles>(std::move(handles)));
 }
 
 // From memory that is not pinned CUDA copies the bytes before it returns.
@@ -155,8 +162,11 @@ void follow(Context& ctx, void* later, void* earlier) {
     require(status == cudaSuccess, "cudaStreamWaitEvent: ", cudaGetErrorString(status));
 }
 
+// Without what the first product takes for a moment.
 size_t free_memory(const Context& ctx) {
     enter(ctx, {});
+    std::jthread& loading = static_cast<OwnHandles&>(handles_of(ctx)).loading;
+    if (loading.joinable()) loading.join();
     size_t free = 0, total = 0;
     CUDA_CHECK(cudaMemGetInfo(&free, &total));
     return free;
