@@ -70,14 +70,6 @@ void check_rope(const gpt::RopeSettings& rope, const DecoderConfig& of, const st
             rope.truncate ? "false" : "true", " in this family");
 }
 
-// The base of a family whose config.json has none.
-double default_theta(const DecoderConfig& of) {
-    if (of.family == "smollm3") return gpt::kSmolLm3Theta;
-    if (of.family == "gemma3_text") return gpt::kGemma3Theta;
-    if (of.family == "mixtral") return gpt::kMixtralTheta;
-    return of.family == kGptOss ? gpt::kGptOssTheta : gpt::FamilyDefaults{}.rope_theta;
-}
-
 void add_rope_scaling(GgufOutput& out, const DecoderConfig& c, const gpt::RopeSettings& rope,
                       const std::string& prefix) {
     if (rope.type != "linear" && rope.type != "yarn") return;
@@ -169,7 +161,7 @@ GgufRopes gguf_ropes(const fs::path& folder, const DecoderConfig& of) {
     const fs::path path = folder / gpt::kConfigFile;
     const std::string where = path.string();
     const gpt::JsonConfig config(parse_json(read_file(path, size_t{1} << 20), where), where);
-    GgufRopes ropes{config.rope(default_theta(of), "full_attention")};
+    GgufRopes ropes{config.rope(gpt::family_of(of.family, where).rope_theta, "full_attention")};
     check_rope(ropes.all, of, where);
     if (of.family == "gemma3_text") ropes.window_theta = gpt::gemma3_window_rope(config).theta;
     return ropes;

@@ -19,6 +19,8 @@ struct PartName {
     const char* name;
 };
 
+inline constexpr double kRopeTheta = 10000;  // of most families
+
 struct Family {
     const char* model_type;  // of config.json
     const char* gguf;        // general.architecture of GGUF; null: not read from GGUF
@@ -30,6 +32,7 @@ struct Family {
     // GGUF files have the rows of q and k in the order of interleaved rotary pairs.
     bool gguf_interleaves = false;
     bool conv1d = false;  // matrices of layers are stored (in, out)
+    double rope_theta = kRopeTheta;  // the rope's base of a config.json without one
     // Tensors in Hugging Face's form as tensor_specs() lists them, from those in the file, which it
     // refers to; null: they are so.
     std::unique_ptr<TensorSource> (*unpack)(TensorSource& stored,
@@ -48,17 +51,13 @@ const char* part_name(const Family& family, Part part);
 struct FamilyDefaults {
     bool tied = false;      // the head
     int64_t n_kv_head = 0;  // 0: as many as heads
-    double rope_theta = 10000;
+    double rope_theta = kRopeTheta;
     int64_t head_dim = 0;  // 0: channels / heads
     double norm_eps = 1e-6;
 };
 
-// SmolLM3's: layers i with (i + 1) % interval != 0 turn, and the rope's base of a config.json
-// without one.
+// SmolLM3's: layers i with (i + 1) % interval != 0 turn.
 inline constexpr int64_t kSmolLm3Interval = 4;
-inline constexpr double kSmolLm3Theta = 2e6;
-// The ropes' bases of Mixtral and gpt-oss without one.
-inline constexpr double kMixtralTheta = 1e6, kGptOssTheta = 150000;
 
 // Reads the settings that most families since Llama share: rms norms before attention and MLP, a
 // gated MLP, no biases, rotary positions over whole heads, scale 1 / sqrt(D).
@@ -97,8 +96,7 @@ extern const std::span<const PartName> kPostNormNames;
 DecoderConfig read_gemma(const ConfigReader& in, const char* family, double rope_theta);
 // The scale of a Gemma's scores as GGUF files imply it.
 float gemma_gguf_scale(const DecoderConfig& config);
-// Gemma 3's rope: the base of a config.json without one, and the settings of layers with a window.
-inline constexpr double kGemma3Theta = 1e6;
+// The rope of Gemma 3's layers with a window.
 RopeSettings gemma3_window_rope(const ConfigReader& in);
 
 // hidden_act or hidden_activation. Throws Error for others than silu and gelu's forms.

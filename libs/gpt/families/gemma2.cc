@@ -8,7 +8,7 @@ namespace hark::gpt {
 namespace {
 
 DecoderConfig read_gemma2(const ConfigReader& in) {
-    DecoderConfig c = read_gemma(in, "gemma2", 10000);
+    DecoderConfig c = read_gemma(in, "gemma2", kRopeTheta);
     c.attention_soft_cap =
         static_cast<float>(in.number_or({"attn_logit_softcapping", "attn_logit_softcapping"}, 50));
     c.logit_soft_cap = static_cast<float>(

@@ -17,6 +17,8 @@ RopeSettings gemma3_window_rope(const ConfigReader& in) {
 
 namespace {
 
+constexpr double kGemma3Theta = 1e6;
+
 DecoderConfig read_gemma3(const ConfigReader& in) {
     DecoderConfig c = read_gemma(in, "gemma3_text", kGemma3Theta);
     c.qk_norm = QkNorm::head;
@@ -38,7 +40,10 @@ DecoderConfig read_gemma3(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kGemma3;
-const Family kGemma3 = {
-    .model_type = "gemma3_text", .gguf = "gemma3", .read = read_gemma3, .names = kPostNormNames};
+const Family kGemma3 = {.model_type = "gemma3_text",
+                        .gguf = "gemma3",
+                        .read = read_gemma3,
+                        .names = kPostNormNames,
+                        .rope_theta = kGemma3Theta};
 
 }  // namespace hark::gpt

@@ -9,6 +9,8 @@
 namespace hark::gpt {
 namespace {
 
+constexpr double kGptOssTheta = 150000;
+
 // The experts' names are those of GptOssTensors: a file stacks experts.
 constexpr PartName kGptOssNames[] = {
     {Part::router, "mlp.router.weight"},
@@ -48,6 +50,7 @@ const Family kGptOss = {.model_type = "gpt_oss",
                         .read = read_gpt_oss,
                         .names = kGptOssNames,
                         .gguf_names = kGptOssGgufNames,
+                        .rope_theta = kGptOssTheta,
                         .unpack = unpack_gpt_oss};
 
 }  // namespace hark::gpt

@@ -5,6 +5,8 @@
 namespace hark::gpt {
 namespace {
 
+constexpr double kMixtralTheta = 1e6;
+
 constexpr PartName kMixtralNames[] = {
     {Part::router, "block_sparse_moe.gate.weight"},
     {Part::expert_gate, "block_sparse_moe.experts.{}.w1.weight"},
@@ -28,6 +30,7 @@ const Family kMixtral = {.model_type = "mixtral",
                          .gguf = nullptr,
                          .read = read_mixtral,
                          .names = kMixtralNames,
-                         .gguf_interleaves = true};
+                         .gguf_interleaves = true,
+                         .rope_theta = kMixtralTheta};
 
 }  // namespace hark::gpt

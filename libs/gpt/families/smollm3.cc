@@ -6,9 +6,11 @@
 namespace hark::gpt {
 namespace {
 
+constexpr double kSmolLm3Theta = 2e6;
+
 DecoderConfig read_smollm3(const ConfigReader& in) {
     DecoderConfig c = read_llama_like(
-        in, "smollm3", {.tied = true, .rope_theta = in.is_gguf() ? 10000 : kSmolLm3Theta});
+        in, "smollm3", {.tied = true, .rope_theta = in.is_gguf() ? kRopeTheta : kSmolLm3Theta});
     set_qwen_windows(c, in);
     // 1: the layer has a rope, in spite of the name.
     const std::vector<int64_t> ropes = in.integers({"no_rope_layers", nullptr});
@@ -27,7 +29,10 @@ DecoderConfig read_smollm3(const ConfigReader& in) {
 }  // namespace
 
 extern const Family kSmolLm3;
-const Family kSmolLm3 = {
-    .model_type = "smollm3", .gguf = "smollm3", .read = read_smollm3, .gguf_interleaves = true};
+const Family kSmolLm3 = {.model_type = "smollm3",
+                         .gguf = "smollm3",
+                         .read = read_smollm3,
+                         .gguf_interleaves = true,
+                         .rope_theta = kSmolLm3Theta};
 
 }  // namespace hark::gpt
