@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs all tests: quick ones of libraries and of tools under
-# AddressSanitizer and UndefinedBehaviorSanitizer, with a second of fuzzing for each reader; then
-# kernels and slow ones in a release build. CUDA code is compiled for one architecture. Needs neither
+# AddressSanitizer and UndefinedBehaviorSanitizer, with a second of fuzzing for each reader; kernels
+# and slow ones in a release build. CUDA code is compiled for one architecture. Needs neither
 # a GPU nor the network once packages are there. Run again, it only does what is missing.
 # Arguments go to ctest: tests/run.sh -R whisper; tests/run.sh -L quick
 # More: tests/fuzz.sh (minutes of fuzzing), tests/cuda_build.sh (all architectures), tests/gpu_check.sh,
@@ -32,10 +32,9 @@ cmake --preset cpu-asan -DHARK_BUILD_TESTS=ON -DHARK_MPI=ON -DHARK_SANITIZE_QUIC
     -DHARK_KERNELS_FROM="$PWD/build" "${speed[@]}"
 cmake --build --preset cpu-asan -j "$jobs"
 
-# The sanitizers first, so that the summary that closes the run is the release build's, and is only
-# written if they found nothing. The slow tests compare numbers: the release build has them.
-some=error
-[ $# -eq 0 ] || some=ignore  # those asked for may be slow ones
+# The tests of both builds in one run, whose summary closes this one: no core waits for the last tests
+# of a build. No test is in both. The slow ones compare numbers: the release build has them.
+mkdir -p build/both
+printf 'subdirs("%s")\n' "$PWD/build-asan" "$PWD/build" > build/both/CTestTestfile.cmake
 # One process more than cores: some tests wait, for a server, a lock or a process that is killed.
-ctest --test-dir build-asan -j "$((jobs + 1))" --output-on-failure --no-tests="$some" "$@"
-ctest --test-dir build -j "$((jobs + 1))" --output-on-failure --no-tests=error "$@"
+ctest --test-dir build/both -j "$((jobs + 1))" --output-on-failure --no-tests=error "$@"
