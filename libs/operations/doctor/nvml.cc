@@ -24,6 +24,7 @@ Nvml::Nvml() : library_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
     const auto start = reinterpret_cast<int (*)()>(::dlsym(library_, "nvmlInit_v2"));
     constexpr int kFunctionNotFound = 13;
     status_ = start ? start() : kFunctionNotFound;
+    if (status_ == 0) devices_ = devices();
 }
 
 Nvml::~Nvml() {
@@ -49,7 +50,6 @@ std::optional<int> Nvml::cuda_version() const {
     return version;
 }
 
-// In nvidia-smi's order; null: it cannot be reached.
 std::vector<Nvml::Device> Nvml::devices() const {
     unsigned count = 0;
     std::vector<Device> devices;
@@ -63,29 +63,26 @@ std::vector<Nvml::Device> Nvml::devices() const {
 
 std::vector<GpuReading> Nvml::gpus() const {
     std::vector<GpuReading> gpus;
-    const std::vector<Device> all = devices();
-    for (size_t i = 0; i < all.size(); ++i)
-        if (all[i]) gpus.push_back(read(all[i], static_cast<int>(i)));
+    for (size_t i = 0; i < devices_.size(); ++i)
+        if (devices_[i]) gpus.push_back(read(devices_[i], static_cast<int>(i)));
     return gpus;
 }
 
 std::vector<GpuSample> Nvml::sample() const {
     std::vector<GpuSample> samples;
-    const std::vector<Device> all = devices();
-    for (size_t i = 0; i < all.size(); ++i) {
-        if (!all[i]) continue;
+    for (size_t i = 0; i < devices_.size(); ++i) {
+        const Device device = devices_[i];
+        if (!device) continue;
         GpuSample gpu{.index = static_cast<int>(i)};
         struct {
             unsigned gpu, memory;
         } busy{};
-        if (call("nvmlDeviceGetUtilizationRates", all[i], &busy)) gpu.busy = busy.gpu;
-        unsigned clock = 0;
-        if (call("nvmlDeviceGetClockInfo", all[i], kMultiprocessors, &clock)) gpu.clock = clock;
-        gpu.power = number<unsigned>("nvmlDeviceGetPowerUsage", all[i]);
-        gpu.limits = clock_limits(all[i]);
-        gpu.energy = number<unsigned long long>("nvmlDeviceGetTotalEnergyConsumption", all[i]);
-        unsigned long long memory[3] = {};  // total, free, used
-        if (call("nvmlDeviceGetMemoryInfo", all[i], &memory[0])) gpu.used_memory = memory[2];
+        if (call("nvmlDeviceGetUtilizationRates", device, &busy)) gpu.busy = busy.gpu;
+        gpu.clock = clock(device);
+        gpu.power = number<unsigned>("nvmlDeviceGetPowerUsage", device);
+        gpu.limits = clock_limits(device);
+        gpu.energy = number<unsigned long long>("nvmlDeviceGetTotalEnergyConsumption", device);
+        if (const std::optional<Memory> bytes = memory(device)) gpu.used_memory = bytes->used;
         samples.push_back(gpu);
     }
     return samples;
@@ -100,12 +97,22 @@ void Nvml::read_load(GpuReading& gpu, const std::string& bus) const {
 }
 
 void Nvml::read_load(GpuReading& gpu, Device device) const {
-    unsigned clock = 0, celsius = 0;
-    gpu.clock = gpu.celsius = std::nullopt;
-    if (call("nvmlDeviceGetClockInfo", device, kMultiprocessors, &clock)) gpu.clock = clock;
+    unsigned celsius = 0;
+    gpu.clock = clock(device);
+    gpu.celsius = std::nullopt;
     if (call("nvmlDeviceGetTemperature", device, kOnDie, &celsius)) gpu.celsius = celsius;
     gpu.power = number<unsigned>("nvmlDeviceGetPowerUsage", device);
     gpu.limits = clock_limits(device);
+}
+
+std::optional<unsigned> Nvml::clock(Device device) const {
+    unsigned clock = 0;
+    return call("nvmlDeviceGetClockInfo", device, kMultiprocessors, &clock) ? std::optional(clock)
+                                                                            : std::nullopt;
+}
+
+std::optional<Nvml::Memory> Nvml::memory(Device device) const {
+    return number<Memory>("nvmlDeviceGetMemoryInfo", device);
 }
 
 std::optional<uint64_t> Nvml::clock_limits(Device device) const {
@@ -126,12 +133,9 @@ GpuReading Nvml::read(Device device, int index) const {
         char bus_id[32];
     } pci{};
     if (call("nvmlDeviceGetPciInfo_v3", device, &pci)) gpu.bus = pci.bus_id;
-    struct {
-        unsigned long long total, free, used;
-    } memory{};
-    if (call("nvmlDeviceGetMemoryInfo", device, &memory)) {
-        gpu.memory = memory.total;
-        gpu.free_memory = memory.free;
+    if (const std::optional<Memory> bytes = memory(device)) {
+        gpu.memory = bytes->total;
+        gpu.free_memory = bytes->free;
     }
     unsigned clock = 0;
     if (call("nvmlDeviceGetMaxClockInfo", device, kMultiprocessors, &clock))

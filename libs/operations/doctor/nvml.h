@@ -38,18 +38,24 @@ class Nvml {
 
   private:
     using Device = void*;
+    struct Memory {  // bytes
+        unsigned long long total, free, used;
+    };
     // Calls a function that may be missing or not supported; whether it gave something.
     template <class... Arguments>
     bool call(const char* name, Arguments... arguments) const;
     template <class Value>
     std::optional<Value> number(const char* name, Device device) const;
     std::vector<Device> devices() const;
+    std::optional<unsigned> clock(Device device) const;  // of the multiprocessors, MHz
+    std::optional<Memory> memory(Device device) const;
     std::optional<uint64_t> clock_limits(Device device) const;
     GpuReading read(Device device, int index) const;
     void read_load(GpuReading& gpu, Device device) const;
 
     void* library_ = nullptr;
     int status_ = 0;
+    std::vector<Device> devices_;  // in nvidia-smi's order; null: it cannot be reached
 };
 
 }  // namespace hark::doctor
