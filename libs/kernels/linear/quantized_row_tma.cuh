@@ -42,10 +42,7 @@ __device__ inline void write_outputs(const SmallMArgs& args, const float* sums, 
     float sum = 0;
 #pragma unroll 8
     for (int s = 0; s < args.slices; ++s) sum += sums[s * kPitch + row];
-    float value = apply_epilogue(args, params, sum, residual);
-    const float up = __shfl_down_sync(0xffffffff, value, kGroupRows / 2);
-    if (args.up > 0) value = gated_value(args, value, up);
-    if (stores && !is_up) store_any(args.y, args.y_type, n, value);
+    store_row(args, params, sum, residual, n, stores && !is_up);
 }
 
 // y for one group of 16 rows of w after the other. Warp s sums slice s, args.units chunks are

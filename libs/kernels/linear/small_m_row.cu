@@ -78,10 +78,7 @@ struct RowOutput {
         float sum = 0;
 #pragma unroll
         for (const float value : of_slice) sum = __fadd_rn(sum, value);
-        float value = apply_epilogue(args, params, sum, residual);
-        const float up = __shfl_down_sync(0xffffffff, value, kRowOutputs / 2);
-        if (args.up > 0) value = gated_value(args, value, up);
-        if (threadIdx.x % 32 < kRowOutputs && !is_up) store_any(args.y, args.y_type, output, value);
+        store_row(args, params, sum, residual, output, threadIdx.x % 32 < kRowOutputs && !is_up);
     }
 };
 
