@@ -36,5 +36,5 @@ cmake --build --preset cpu-asan -j "$jobs"
 # of a build. No test is in both. The slow ones compare numbers: the release build has them.
 mkdir -p build/both
 printf 'subdirs("%s")\n' "$PWD/build-asan" "$PWD/build" > build/both/CTestTestfile.cmake
-# One process more than cores: some tests wait, for a server, a lock or a process that is killed.
-ctest --test-dir build/both -j "$((jobs + 1))" --output-on-failure --no-tests=error "$@"
+# Two processes more than cores: tests wait, for a server, a lock, a disk or a process that is killed.
+ctest --test-dir build/both -j "$((jobs + 2))" --output-on-failure --no-tests=error "$@"

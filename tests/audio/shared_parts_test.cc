@@ -100,30 +100,30 @@ TEST(SharedParts, OfEveryCodecThatHasThem) {
     test::write_text(source, long_mp3("story.mp3", 4));
     // Noise, whose packets take all bits that they can, and speech, whose packets lend bits.
     const std::string noise =
-        "-f lavfi -i 'anoisesrc=d=30:c=pink:a=0.3:seed=7,volume=volume=0.5+0.5*sin(t):eval=frame'";
+        "-f lavfi -i 'anoisesrc=d=20:c=pink:a=0.3:seed=7,volume=volume=0.5+0.5*sin(t):eval=frame'";
     struct Case {
         std::string input, options, name;
         bool has_parts = true;
     };
     const std::string speech = "-i '" + source + "'";
     const Case cases[] = {
-        {speech, "-t 30 -ac 2 -ar 44100 -c:a libmp3lame -b:a 128k", "a.mp3"},
-        {noise, "-t 30 -ac 2 -ar 44100 -c:a libmp3lame -b:a 128k", "noise.mp3"},
-        {speech, "-t 30 -ac 2 -ar 48000 -c:a libmp3lame -q:a 2", "vbr.mp3"},
-        {noise, "-t 30 -ac 2 -ar 48000 -c:a libmp3lame -q:a 4", "noise_vbr.mp3"},
-        {speech, "-t 60 -ac 1 -ar 22050 -c:a libmp3lame -q:a 9", "low.mp3"},
+        {speech, "-t 20 -ac 2 -ar 44100 -c:a libmp3lame -b:a 128k", "a.mp3"},
+        {noise, "-t 20 -ac 2 -ar 44100 -c:a libmp3lame -b:a 128k", "noise.mp3"},
+        {speech, "-t 20 -ac 2 -ar 48000 -c:a libmp3lame -q:a 2", "vbr.mp3"},
+        {noise, "-t 20 -ac 2 -ar 48000 -c:a libmp3lame -q:a 4", "noise_vbr.mp3"},
+        {speech, "-t 40 -ac 1 -ar 22050 -c:a libmp3lame -q:a 9", "low.mp3"},
         {speech, "-ac 1 -ar 8000 -c:a libmp3lame -b:a 8k", "telephone.mp3"},
-        {noise, "-t 30 -ac 2 -ar 32000 -c:a libmp3lame -b:a 320k -joint_stereo 0", "high.mp3"},
-        {speech, "-t 30 -ac 2 -ar 44100 -c:a libmp3lame -abr 1 -b:a 96k -write_xing 0", "abr.mp3"},
-        {speech, "-t 30 -ac 2 -ar 44100 -c:a libmp3lame", "a.mkv"},
-        {speech, "-t 30 -ac 2 -ar 44100 -c:a flac", "a.flac"},
-        {noise, "-t 30 -ac 1 -ar 96000 -c:a flac -sample_fmt s32", "high.flac"},
-        {speech, "-t 30 -ac 2 -ar 44100 -c:a flac", "flac.ogg"},
-        {speech, "-t 30 -ac 2 -ar 44100 -c:a flac", "flac.mkv", false},
-        {"-f lavfi -i anullsrc=r=44100:cl=stereo", "-t 60 -c:a flac", "silence.flac"},
-        {speech, "-t 30 -ac 2 -ar 48000 -c:a alac", "a.m4a"},
-        {speech, "-t 30 -ac 2 -ar 44100 -c:a mp2", "a.mp2", false},
-        {speech, "-t 30 -ac 2 -ar 44100 -c:a aac", "aac.m4a", false},
+        {noise, "-t 20 -ac 2 -ar 32000 -c:a libmp3lame -b:a 320k -joint_stereo 0", "high.mp3"},
+        {speech, "-t 20 -ac 2 -ar 44100 -c:a libmp3lame -abr 1 -b:a 96k -write_xing 0", "abr.mp3"},
+        {speech, "-t 20 -ac 2 -ar 44100 -c:a libmp3lame", "a.mkv"},
+        {speech, "-t 20 -ac 2 -ar 44100 -c:a flac", "a.flac"},
+        {noise, "-t 20 -ac 1 -ar 96000 -c:a flac -sample_fmt s32", "high.flac"},
+        {speech, "-t 20 -ac 2 -ar 44100 -c:a flac", "flac.ogg"},
+        {speech, "-t 20 -ac 2 -ar 44100 -c:a flac", "flac.mkv", false},
+        {"-f lavfi -i anullsrc=r=44100:cl=stereo", "-t 40 -c:a flac", "silence.flac"},
+        {speech, "-t 20 -ac 2 -ar 48000 -c:a alac", "a.m4a"},
+        {speech, "-t 20 -ac 2 -ar 44100 -c:a mp2", "a.mp2", false},
+        {speech, "-t 20 -ac 2 -ar 44100 -c:a aac", "aac.m4a", false},
     };
     for (const Case& one : cases) {
         const std::string path = directory.path() / one.name;
