@@ -262,7 +262,7 @@ TEST_F(Worker, NothingIsLostOrDoneTwiceAfterKills) {
     plan("in", "2");
     const ProcessResult one = shell("worker -o one && hark-shard merge shards one > one.jsonl");
     ASSERT_EQ(one.exit_code, 0) << one.err;
-    const int kills = moments(6);
+    const int kills = moments(4);
     const ProcessResult killed = shell(
         kAnew + "RANDOM=7; for n in {1.." + std::to_string(kills) +
         "}; do start_over; worker -o out 2>> log & first=$!; worker -o out 2>> log & second=$!\n"
