@@ -1,11 +1,12 @@
 """Makes tests/golden/model_tokenizers/: a tiny tokenizer of each family's pipeline, and what the libraries make of text.
 
-    python tests/golden/model_tokenizers.py [--fuzz CHARACTERS OUT_DIR]
+    python tests/golden/model_tokenizers.py [--fuzz CHARACTERS OUT_DIR] [--only FAMILY]
 
 Needs tokenizers 0.22, transformers 4.57, sentencepiece 0.2 and gguf 0.19. The vocabularies are trained on the text of
 this repository. FAMILY.json has a tokenizer.json, tokenizer_config.json's values, and ids; FAMILY.gguf is its twin, and
 FAMILY.model the sentencepiece model that it was converted from. Of a long text the number of ids and a hash are kept;
-with --fuzz that text has CHARACTERS characters, and nothing is written but OUT_DIR.
+with --fuzz that text has CHARACTERS characters, and nothing is written but OUT_DIR. --only makes one family's files: the
+others are of the text that the repository had when they were made.
 """
 import io
 import json
@@ -37,6 +38,20 @@ GPT4O = (LEAD + UPPER + "*" + LOWER + "+" + CONTRACTIONS + "?|" + LEAD + UPPER +
 TEKKEN = GPT4O.replace(CONTRACTIONS + "?", "").replace(r"\p{N}{1,3}", r"\p{N}")
 DEEPSEEK = [r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+",
             r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|""" + TAIL]
+CASED_LETTERS = (  # as DeepSeek V2's file has them
+    "A-Za-z\u00B5\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u01BA\u01BC-\u01BF\u01C4-\u0293\u0295-\u02AF\u0370-\u0373"
+    "\u0376\u0377\u037B-\u037D\u037F\u0386\u0388-\u038A\u038C\u038E-\u03A1\u03A3-\u03F5\u03F7-\u0481"
+    "\u048A-\u052F\u0531-\u0556\u10A0-\u10C5\u13A0-\u13F5\u13F8-\u13FD\u1C90-\u1CBA\u1CBD-\u1CBF\u1D00-\u1D2B"
+    "\u1D6B-\u1D77\u1D79-\u1D9A\u1E00-\u1F15\u1F18-\u1F1D\u1F20-\u1F45\u1F48-\u1F4D\u1F50-\u1F57\u1F59\u1F5B"
+    "\u1F5D\u1F5F-\u1F7D\u1F80-\u1FB4\u1FB6-\u1FBC\u1FBE\u1FC2-\u1FC4\u1FC6-\u1FCC\u1FD0-\u1FD3\u1FD6-\u1FDB"
+    "\u1FE0-\u1FEC\u1FF2-\u1FF4\u1FF6-\u1FFC\u2102\u2107\u210A-\u2113\u2115\u2119-\u211D\u2124\u2126\u2128"
+    "\u212A-\u212D\u212F-\u2134\u2139\u213C-\u213F\u2145-\u2149\u214E\u2183\u2184\u2C00-\u2C7B\u2C7E-\u2CE4"
+    "\u2CEB-\u2CEE\u2CF2\u2CF3\uA640-\uA66D\uA680-\uA69B\uA722-\uA76F\uA771-\uA787\uA78B-\uA78E\uAB70-\uABBF"
+    "\uFB00-\uFB06\uFB13-\uFB17\uFF21-\uFF3A\uFF41-\uFF5A\U00010400-\U0001044F\U000104B0-\U000104D3"
+    "\U000104D8-\U000104FB\U00010C80-\U00010CB2\U00010CC0-\U00010CF2\U000118A0-\U000118DF"
+    "\U0001E900-\U0001E943")
+DEEPSEEK_LLM = ["[\r\n]", r"\s?[" + CASED_LETTERS + "]+", "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+", r"\s+$",
+                "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"]
 SPACES = ["\u2581", "  ", "\t", "\n\n", "\u00a0", "\u3000 ", "\u2028", "\x00", "\x7f", "\u200d", "\ufeff", "'ſ", "K's", "I'LL", "DON'T",
           "e\u0301", "한글", "ﬁ", "①", "Ⅷ", "x²", "१२३४", "1234567", "camelCaseWORDs", "日本語テキスト", "!?.../\n", "<0x41>", "\u2581\u2581"]
 
@@ -60,14 +75,14 @@ def added_token(content):
     return {"__type": "AddedToken", "content": content, "lstrip": False, "normalized": False, "rstrip": False, "single_word": False}
 
 
-def byte_level(steps, size=480, normalizer=None, ignore_merges=False, added=(), bos=None):
-    """GPT-2's kind: steps, then bytes spelled in an alphabet."""
+def byte_level(steps, size=480, normalizer=None, ignore_merges=False, added=(), bos=None, without=""):
+    """GPT-2's kind: steps, then bytes spelled in an alphabet, of which `without` is no token."""
     tokenizer = Tokenizer(models.BPE(ignore_merges=ignore_merges))
     if normalizer:
         tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps) if len(steps) > 1 else steps[0]
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), show_progress=False)
+    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(without)), show_progress=False)
     tokenizer.train_from_iterator(training_text(), trainer)
     if ignore_merges:  # tokens that no merge makes
         root = json.loads(tokenizer.to_str())
@@ -167,6 +182,12 @@ def families():
         "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>") + plain("<｜User｜>", "<｜Assistant｜>", "<think>")), {
             "bos_token": added_token("<｜begin▁of▁sentence｜>"), "eos_token": added_token("<｜end▁of▁sentence｜>"),
             "add_bos_token": True, "tokenizer_class": "LlamaTokenizerFast"}, "deepseek-v3"
+    # Bytes that no text has are no tokens there, and letters that spell them are added tokens.
+    yield "deepseek_llm", byte_level([split(pattern) for pattern in DEEPSEEK_LLM] + [pre_tokenizers.Digits(True), bytes_step()],
+                                     normalizer=normalizers.Sequence([]), bos="<｜begin▁of▁sentence｜>", without="ø÷À", added=special(
+        "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>") + plain("ø", "÷", "À", "<｜fim▁hole｜>", normalized=True)), {
+            "bos_token": added_token("<｜begin▁of▁sentence｜>"), "eos_token": added_token("<｜end▁of▁sentence｜>"),
+            "add_bos_token": True, "tokenizer_class": "LlamaTokenizerFast"}, "deepseek-llm"
     yield "phi4", byte_level([split(LLAMA3), bytes_step()], added=special(
         "<|endoftext|>", "<|im_start|>", "<|im_sep|>", "<|im_end|>", lstrip=True, rstrip=True)), {"eos_token": "<|im_end|>"}, None
     llama = train_sentencepiece("llama2")
@@ -217,7 +238,7 @@ def write_gguf(name, tokenizer, config, pre, directory):
         token = token["content"] if isinstance(token, dict) else token
         if token:
             add(tokenizer.token_to_id(token))
-    if name == "deepseek":
+    if name.startswith("deepseek"):
         writer.add_add_bos_token(True)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -272,30 +293,56 @@ def pieces_of_long_text():
     return [p.encode() for p in MIXED + SPACES + [t for t in TEXTS + list(random_texts()) if 0 < len(t) <= 40]]
 
 
+def add_family(only, common, made):
+    """Puts a family's files next to those of the others, which stay."""
+    directory = ROOT / "tests" / "golden" / "model_tokenizers"
+    older = json.loads((directory / "common.json").read_text())
+    if any(older[key] != common[key] for key in common if key not in ("families", "sentencepiece")):
+        sys.exit("common.json: texts or libraries are others now; make all families")
+    for path in made.glob(f"{only}.*"):
+        (directory / path.name).write_bytes(path.read_bytes())
+    write_common(directory, {**older, "families": common["families"]})
+
+
+def write_common(directory, common):
+    (directory / "common.json").write_text(json.dumps(common, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def argument(name, place=1):
+    return sys.argv[sys.argv.index(name) + place] if name in sys.argv else None
+
+
 def main():
-    fuzz = int(sys.argv[2]) if "--fuzz" in sys.argv else 0
+    fuzz, only = int(argument("--fuzz") or 0), argument("--only")
     global OUT
-    OUT = directory = pathlib.Path(sys.argv[3]) if fuzz else OUT
+    OUT = directory = pathlib.Path(argument("--fuzz", 2) or (tempfile.mkdtemp() if only else OUT))
     OUT.mkdir(parents=True, exist_ok=True)
     texts = TEXTS + list(random_texts()) + SPACES + [data.decode(errors="replace") for data in BROKEN]
     pieces = pieces_of_long_text()
     seed, size = (7, fuzz) if fuzz else (1, 60_000)
     long_text = generated(pieces, seed, size).decode()
     common = {"made_with": f"tokenizers {tokenizers.__version__}, transformers {transformers.__version__}, sentencepiece {sentencepiece.__version__}",
-              "texts": texts, "pieces": [p.hex() for p in pieces], "seed": seed, "bytes": size, "text_hash": fnv(long_text.encode()), "families": []}
+              "texts": texts, "pieces": [p.hex() for p in pieces], "seed": seed, "bytes": size, "text_hash": fnv(long_text.encode()),
+              "families": [], "sentencepiece": {}}
     for name, tokenizer, config, pre in families():
+        if only and fuzz and name != only:
+            continue
         common["families"].append({"name": name, "gguf": pre is not None})
+        if only not in (None, name):
+            continue
         made = golden(name, tokenizer, config, texts, long_text)
         (directory / f"{name}.json").write_text(json.dumps(made, ensure_ascii=False, separators=(",", ":")) + "\n")
         if pre:
             write_gguf(name, tokenizer, config, pre, directory)
         print(name, made["vocab_size"], made["long"]["count"])
+    if only:
+        return write_common(directory, common) if fuzz else add_family(only, common, directory)
     train_sentencepiece("unigram", model_type="unigram", normalization_rule_name="nmt_nfkc", byte_fallback=False, remove_extra_whitespaces=True, vocab_size=500)
     sp = {name: sentencepiece.SentencePieceProcessor(str(OUT / f"{name}.model")) for name in ("llama2", "gemma", "unigram")}
     common["sentencepiece"] = {name: {"plain": [model.encode(text) for text in texts], "decoded": [model.decode(model.encode(text)) for text in texts],
                                       "long": summary(model.encode(long_text))}
                                for name, model in sp.items()}
-    (directory / "common.json").write_text(json.dumps(common, ensure_ascii=False, separators=(",", ":")) + "\n")
+    write_common(directory, common)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ TEST_F(GgufWriting, FilesInF32AreTheModel) {
                                             {kOlmo2, "qwen2"},
                                             {kGranite, "llama3"},
                                             {kSmolLm3, "llama3"},
+                                            {kLlama2, "deepseek_llm"},
                                             {kGemma2, "gemma"},
                                             {kGemma3, "gemma"},
                                             {kPhi3, "phi3"}}) {

@@ -54,7 +54,8 @@ TEST(Prompts, SpecialTokensCountInTrustedPiecesAlone) {
 
 // Words are cut as if the pieces were one text.
 TEST(Prompts, PiecesAreOneText) {
-    for (const char* name : {"llama3", "gpt_oss", "llama2", "mistral", "gemma", "deepseek"}) {
+    for (const char* name :
+         {"llama3", "gpt_oss", "llama2", "mistral", "gemma", "deepseek", "deepseek_llm"}) {
         const Tokenizer tokenizer = family(name);
         const std::string text = "The little house by the sea, 1984.";
         for (size_t at = 0; at <= text.size(); ++at) {
@@ -69,7 +70,7 @@ TEST(Prompts, PiecesAreOneText) {
 
 TEST(Prompts, SpecialIdsOfFilesAndTheirTwins) {
     for (const char* name :
-         {"llama3", "qwen2", "gpt_oss", "llama2", "gemma", "deepseek", "tekken"}) {
+         {"llama3", "qwen2", "gpt_oss", "llama2", "gemma", "deepseek", "deepseek_llm", "tekken"}) {
         const Tokenizer tokenizer = family(name);
         const auto twin = Tokenizer::load(golden_file(std::string(name) + ".gguf"));
         const auto& special = tokenizer.special_ids();
