@@ -11,6 +11,7 @@
 #include "hub/describe.h"
 #include "hub/tensor_list.h"
 #include "kernels/quant/quantize.h"
+#include "support/family_folder.h"
 #include "support/golden.h"
 #include "support/packed_folder.h"
 #include "support/process.h"
@@ -111,6 +112,13 @@ TEST_F(Convert, AGptModel) {
     EXPECT_NE(fails(test::gpt_demo(), "gpt.bin", "ggml", "f16")
                   .find("a language model cannot be written as ggml"),
               std::string::npos);
+}
+
+// transformers 5 keeps it in a file of its own.
+TEST_F(Convert, AFoldersChatTemplateGoesAlong) {
+    test::write_tiny_qwen2(directory_.path() / "chat");
+    const fs::path path = convert(directory_.path() / "chat", "f16", "safetensors", "f16");
+    EXPECT_EQ(test::read_text(path / "chat_template.jinja"), test::kTinyTemplate);
 }
 
 // Of another family than GPT-2, and quantised: a folder of plain numbers.
