@@ -19,6 +19,9 @@ const gpt::Family& family_in_gguf(const gpt::DecoderConfig& config, const std::s
 // Throws Error for a family or a setting that is not written as GGUF.
 void check_written(const gpt::DecoderConfig& config, const std::string& where);
 
+// The rope's base of a file of the family that has none: of a GGUF file, or of a config.json.
+double default_theta(const gpt::DecoderConfig& of, bool in_gguf);
+
 struct GgufRopes {
     gpt::RopeSettings all;    // of layers without a window, or of all
     double window_theta = 0;  // the base of layers with a window; 0: the same

@@ -9,7 +9,6 @@
 #include "core/files/files.h"
 #include "core/files/io.h"
 #include "core/machine/cores.h"
-#include "core/ranges.h"
 #include "formats/gguf_output.h"
 #include "formats/safetensors.h"
 #include "gpt/families/family.h"
@@ -40,13 +39,6 @@ std::vector<float> interleaved(const std::vector<float>& values, int64_t heads, 
         std::copy_n(values.begin() + from * columns, columns, turned.begin() + row * columns);
     }
     return turned;
-}
-
-bool is_norm(Part part) {
-    constexpr Part kNorms[] = {Part::final_norm,   Part::attn_norm, Part::attn_post_norm,
-                               Part::mlp_norm,     Part::q_norm,    Part::k_norm,
-                               Part::mlp_post_norm};
-    return contains(kNorms, part);
 }
 
 // A tensor of the file.
@@ -166,7 +158,7 @@ class TensorWriter {
         if (spec.columns > 0) shape.push_back(spec.columns);
         std::vector<float> values =
             values_of(source, {spec.name, shape, spec.is_matrix(), spec.in_out});
-        if (is_norm(spec.part))
+        if (spec.is_norm())
             for (float& value : values) value += c.norm_offset;
         if (!family_in_gguf(c, source.where()).gguf_interleaves) return values;
         const int64_t columns = std::max<int64_t>(spec.columns, 1);

@@ -137,7 +137,8 @@ std::vector<ModelTensor> tensor_list(const gpt::DecoderConfig& config) {
         const int64_t n = spec.rows, k = spec.columns;
         std::vector<int64_t> shape = {n};
         if (k > 0) shape = spec.in_out ? std::vector{k, n} : std::vector{n, k};
-        tensors.push_back({spec.name, shape, spec.is_matrix(), spec.in_out, kind_of(spec.part)});
+        tensors.push_back(
+            {spec.name, shape, spec.is_matrix(), spec.in_out, kind_of(spec.part), spec.is_norm()});
     }
     return tensors;
 }

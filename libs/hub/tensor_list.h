@@ -14,6 +14,7 @@ struct ModelTensor {
     bool matrix = false;         // rounded by --dtype: not a vector, not a table of positions
     bool in_out = false;         // GPT-2's Conv1D: a source may store it (out, in)
     const char* kind = "";       // of a language model: "attention_q", "norm"
+    bool norm = false;           // TensorSpec::is_norm()
     int64_t size() const;        // values
 };
 

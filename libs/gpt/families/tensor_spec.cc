@@ -1,6 +1,7 @@
 #include "gpt/families/tensor_spec.h"
 
 #include "core/error.h"
+#include "core/ranges.h"
 #include "gpt/families/family.h"
 
 namespace hark::gpt {
@@ -192,6 +193,13 @@ void add_experts(SpecList& list, const DecoderConfig& c) {
 }
 
 }  // namespace
+
+bool TensorSpec::is_norm() const {
+    constexpr Part kNorms[] = {Part::final_norm,   Part::attn_norm, Part::attn_post_norm,
+                               Part::mlp_norm,     Part::q_norm,    Part::k_norm,
+                               Part::mlp_post_norm};
+    return contains(kNorms, part);
+}
 
 std::vector<TensorSpec> tensor_specs(const DecoderConfig& c) {
     SpecList list(c);

@@ -82,6 +82,8 @@ struct TensorSpec {
 
     // Whether it takes the type of the weights: vectors and positions are always f32.
     bool is_matrix() const { return columns > 0 && part != Part::position_table; }
+    // Whether it is the weights of a norm that DecoderConfig::norm_offset is added to.
+    bool is_norm() const;
 };
 
 // All tensors of a model, its tables first, then layer by layer, then the last norm.
