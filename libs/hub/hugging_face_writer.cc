@@ -7,6 +7,8 @@
 #include "formats/safetensors.h"
 #include "gpt/families/family.h"
 #include "gpt/families/model_folder.h"
+#include "hub/hugging_face_settings.h"
+#include "hub/hugging_face_vocabulary.h"
 #include "hub/tensor_list.h"
 #include "text/bpe_writer.h"
 #include "whisper/model/config_text.h"
@@ -18,6 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kGenerationConfig = "generation_config.json";
 constexpr const char* kPreprocessorConfig = "preprocessor_config.json";
+constexpr const char* kWeightsFile = "model.safetensors";
 
 std::string stored_name(const ModelHandle& model, const std::string& name) {
     if (model.whisper) return "model." + name;
@@ -25,8 +28,41 @@ std::string stored_name(const ModelHandle& model, const std::string& name) {
     return gpt::family_of(model.gpt->config().family, "convert").prefix + name;
 }
 
-void write_weights(const ModelHandle& model, Dtype dtype, const fs::path& path) {
-    const std::vector<ModelTensor> tensors = tensor_list(model);
+// The product of all heads' keys and values from those of each head: rows of keys, which the file
+// has turned, then of values.
+std::vector<float> joined_heads(TensorSource& source, const std::string& name,
+                                const gpt::DecoderConfig& c) {
+    constexpr std::string_view kProduct = "kv_b_proj";
+    const gpt::LatentConfig& of = c.latent;
+    std::vector<float> all;
+    for (int64_t head = 0; head < c.n_head; ++head) {
+        const auto append = [&](const char* product, int64_t rows, int64_t columns, bool is_key) {
+            std::string part = name;
+            part.replace(part.find(kProduct), kProduct.size(), concat(product, head));
+            std::vector<float> values = values_of(source, {part, {rows, columns}, true});
+            if (is_key) values = turned(values, rows, columns);
+            all.insert(all.end(), values.begin(), values.end());
+        };
+        append("k_b_proj.", of.channels, of.plain, true);
+        append("v_b_proj.", of.value, of.channels, false);
+    }
+    return all;
+}
+
+// The file's values of a tensor of the folder. `norm_offset`: what its norms have more.
+std::vector<float> folder_values(const ModelHandle& model, const ModelTensor& tensor,
+                                 float norm_offset) {
+    if (model.gpt && model.gpt->config().latent.by_head &&
+        tensor.kind == std::string_view("attention_kv_b"))
+        return joined_heads(model.tensors(), tensor.name, model.gpt->config());
+    std::vector<float> values = values_of(model.tensors(), tensor);
+    if (tensor.norm)
+        for (float& value : values) value -= norm_offset;
+    return values;
+}
+
+void write_weights(const ModelHandle& model, const std::vector<ModelTensor>& tensors, Dtype dtype,
+                   float norm_offset, const fs::path& path) {
     TensorSource& source = model.tensors();
     SafetensorsHeader header;
     header.metadata["format"] = "pt";  // transformers asks for it
@@ -41,7 +77,7 @@ void write_weights(const ModelHandle& model, Dtype dtype, const fs::path& path) 
     ByteWriter writer(out.fd(), out.name());
     writer.write(format_safetensors_header(header));
     for (const ModelTensor& tensor : tensors)
-        write_values(writer, values_of(source, tensor), dtype,
+        write_values(writer, folder_values(model, tensor, norm_offset), dtype,
                      concat(source.where(), ": ", tensor.name));
     writer.flush();
     out.commit();
@@ -78,17 +114,24 @@ void write_whisper(const whisper::ModelFile& file, const std::string& tokenizer_
     write_hugging_face(tokenizer.bpe(), "WhisperTokenizer", directory);
 }
 
-void write_gpt(const gpt::ModelFile& file, const std::string& tokenizer_path, Dtype dtype,
-               const fs::path& directory) {
-    require(file.config().family == "gpt2", "expected a Whisper or GPT-2 model, found ",
-            file.config().family,
-            "; of other families a folder becomes a folder, a GGUF file does not");
+void write_gpt2(const gpt::ModelFile& file, const std::string& tokenizer_path, Dtype dtype,
+                const fs::path& directory) {
     write_file(directory / gpt::kConfigFile, gpt::format_config(file.config(), dtype));
     const Bpe bpe = tokenizer_path.empty() ? file.bpe() : Bpe::load(tokenizer_path);
     require(bpe.vocab_size() <= file.config().n_vocab, tokenizer_path,
             ": too many tokens for the model (got ", bpe.vocab_size(), ", expected at most ",
             file.config().n_vocab, ")");
     write_hugging_face(bpe, "GPT2TokenizerFast", directory);
+}
+
+// Of another family. Gemma's norms in a GGUF file are 1 + w.
+void write_from_gguf(const ModelHandle& model, const fs::path& from, Dtype dtype,
+                     const fs::path& directory) {
+    const GgufFile file(from);
+    const gpt::DecoderConfig written = write_settings(file, *model.gpt, dtype, directory);
+    write_vocabulary(file, *model.gpt->tokenizer(), written.n_positions, directory);
+    write_weights(model, tensor_list(written), dtype,
+                  written.norm_offset - model.gpt->config().norm_offset, directory / kWeightsFile);
 }
 
 }  // namespace
@@ -103,17 +146,21 @@ void write_hugging_face_model(const ModelHandle& model, const fs::path& from,
                               const std::string& tokenizer_path, Dtype dtype,
                               const fs::path& directory) {
     const bool same = std::string(model.format()) == "Hugging Face";
-    if (model.gpt)
+    if (model.gpt && same)
         require(!gpt::family_of(model.gpt->config().family, "convert").unpack, from.string(),
                 ": models of the family ", model.gpt->config().family,
                 " are not written as safetensors; give --to gguf and a new file");
+    const bool has_own = model.gpt && model.gpt->config().family != "gpt2";
+    require_usage(!has_own || tokenizer_path.empty(), "--tokenizer does not go with ",
+                  from.string(), ": the model's own is written");
+    if (has_own && !same) return write_from_gguf(model, from, dtype, directory);
     if (same && tokenizer_path.empty())
         copy_description(from, dtype, directory);
     else if (model.whisper)
         write_whisper(*model.whisper, tokenizer_path, dtype, directory);
     else
-        write_gpt(*model.gpt, tokenizer_path, dtype, directory);
-    write_weights(model, dtype, directory / "model.safetensors");
+        write_gpt2(*model.gpt, tokenizer_path, dtype, directory);
+    write_weights(model, tensor_list(model), dtype, 0, directory / kWeightsFile);
 }
 
 }  // namespace hark::models

@@ -28,8 +28,9 @@ struct ConvertFlags {
             .essential()
             .details(
                 "Without it ggml if OUTPUT ends in .bin, gguf if it ends in .gguf, else "
-                "safetensors. safetensors is a folder as Hugging Face's transformers reads it; "
-                "ggml is a file as whisper.cpp reads it, for Whisper alone; gguf is a file as "
+                "safetensors. safetensors is a folder as Hugging Face's transformers reads it, of "
+                "any model except gpt-oss; ggml is a file as whisper.cpp reads it, for Whisper "
+                "alone; gguf is a file as "
                 "llama.cpp reads it, for Llama, Mistral, Mixtral, Qwen2, Qwen3 and its mixtures of "
                 "experts, gpt-oss, DeepSeek-V2 and V3, Gemma 2 and 3, Phi-3, OLMo 2, Granite and "
                 "SmolLM3.");
@@ -66,6 +67,8 @@ int convert_command(int argc, char** argv) {
                                "hark model convert ./ggml-base.bin base --to safetensors\n"
                                "# a folder of a language model for llama.cpp, in 4.8 bits\n"
                                "hark model convert ./qwen qwen.gguf --type q4_k_m\n"
+                               "# and back, for transformers\n"
+                               "hark model convert ./qwen.gguf qwen-bf16 --type bf16\n"
                                "# half the size of a model that was trained in f32\n"
                                "hark model convert ./run run-f16 --type f16"};
     return tool_main<ConvertFlags>(help, argc, argv, run_convert);
