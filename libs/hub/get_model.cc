@@ -80,7 +80,9 @@ class Download {
             const bool weights = file.name.ends_with(".safetensors") || file.name.ends_with(".bin");
             if (weights && !is_known) check_config();
             is_known = is_known || weights;
-            downloader_.fetch(url_of(file), file.remote, part_, file.local_name());
+            const std::string name = file.local_name();
+            fs::create_directories((part_ / name).parent_path());
+            downloader_.fetch(url_of(file), file.remote, part_, name);
         }
     }
 

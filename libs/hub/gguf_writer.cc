@@ -216,6 +216,9 @@ void write_gguf(gpt::ModelFile& model, const fs::path& from, const std::string& 
     GgufOutput header;
     add_settings(header, config, ropes, fs::absolute(from).lexically_normal().filename().string(),
                  type);
+    if (!gpt::embedding_files(from).empty())
+        header.count(concat(family_in_gguf(config, from.string()).gguf, ".pooling_type"),
+                     gpt::gguf_pooling_type(model.embedding_settings().pooling));
     add_vocabulary(header, from, config.n_vocab, config.eos_token_ids);
     const Tensor divisors_as(nullptr, Dtype::f32, {std::ssize(divisors)});
     for (const GgufTensor& tensor : tensors) header.tensor(tensor.name, tensor.described());

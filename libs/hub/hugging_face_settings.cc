@@ -281,6 +281,8 @@ DecoderConfig write_settings(const GgufFile& file, gpt::ModelFile& model, Dtype 
     check_equal(config, written, file.name());
     write_file(directory / gpt::kConfigFile, text);
     write_file(directory / "generation_config.json", generation.dump(2) + "\n");
+    if (file.has(concat(file.text("general.architecture"), ".pooling_type")))
+        gpt::write_embedding_files(directory, model.embedding_settings().pooling, config.n_embd);
     return written;
 }
 

@@ -5,6 +5,7 @@
 #include "core/files/io.h"
 #include "core/json/json.h"
 #include "formats/safetensors.h"
+#include "gpt/families/embedding_settings.h"
 #include "gpt/families/family.h"
 #include "gpt/families/model_folder.h"
 #include "hub/hugging_face_settings.h"
@@ -95,12 +96,16 @@ void copy_description(const fs::path& from, Dtype dtype, const fs::path& to) {
         root["text_config"].erase("quantization_config");
     root["torch_dtype"] = whisper::torch_name(dtype);
     write_file(to / gpt::kConfigFile, root.dump(2) + "\n");
-    const auto copy = [&](const char* name) {
+    const auto copy = [&](const std::string& name) {
         if (fs::exists(from / name)) write_file(to / name, read_file(from / name));
     };
     for (const char* name : gpt::kTokenizerFiles) copy(name);
     copy(kGenerationConfig);
     copy(kPreprocessorConfig);
+    for (const std::string& name : gpt::embedding_files(from)) {
+        fs::create_directories((to / name).parent_path());
+        copy(name);
+    }
 }
 
 void write_whisper(const whisper::ModelFile& file, const std::string& tokenizer_path, Dtype dtype,

@@ -23,15 +23,14 @@ std::string plain_text(const nlohmann::json& root, const char* key) {
     return plain ? text : "";
 }
 
-// What is no list of plain names and sizes is left out: a name in a repository's folder is that of
-// the file after its last slash.
+// What is no list of plain names and sizes is left out.
 std::vector<RecordedFile> recorded_files(const nlohmann::json& root) {
     std::vector<RecordedFile> files;
     if (!root.contains("files") || !root["files"].is_array()) return files;
     for (const nlohmann::json& entry : root["files"]) {
         if (!entry.is_object() || !entry.contains("bytes") || !entry["bytes"].is_number_unsigned())
             continue;
-        const std::string name = fs::path(plain_text(entry, "name")).filename().string();
+        const std::string name = ListedFile{plain_text(entry, "name"), {}}.local_name();
         if (!name.empty() && name != "." && name != "..")
             files.push_back({name, entry["bytes"].get<uint64_t>()});
     }

@@ -47,9 +47,10 @@ void PartDirectory::keep_only(const std::vector<std::string>& files) const {
     for (const std::string& file : files) {
         kept.insert(path_ / file);
         kept.insert(version_file(path_ / file));
+        kept.insert((path_ / file).parent_path());
     }
     std::vector<fs::path> others;
-    for (const fs::directory_entry& entry : fs::directory_iterator(path_))
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_))
         if (!kept.count(entry.path())) others.push_back(entry.path());
     for (const fs::path& other : others) fs::remove_all(other);
 }

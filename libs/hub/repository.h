@@ -26,7 +26,8 @@ RepositoryName parse_repository_name(const std::string& text);
 struct ListedFile {
     std::string name;   // in the repository: with folders
     RemoteFile remote;  // not found: the list does not say its size and hash
-    std::string local_name() const { return name.substr(name.rfind('/') + 1); }
+    // Its path in the model's folder: the name alone, but "1_Pooling/config.json".
+    std::string local_name() const;
 };
 
 struct Repository {
@@ -47,9 +48,10 @@ std::string license_word(const std::string& text);
 // Source: huggingface.co/docs/hub/api, and huggingface_hub's hf_api.py (ModelInfo, RepoSibling).
 Repository parse_repository(std::string_view text, const std::string& where);
 
-// The files of a folder that hark opens, without the parts that an index names: config.json and
-// those of the tokenizer that there are, and model.safetensors, else its index, else a CTranslate2
-// model. Throws Error if there is no such model; it names the GGUF types if there are some.
+// The files of a folder that hark opens, without the parts that an index names: config.json, those
+// of the tokenizer and of sentence-transformers that there are, and model.safetensors, else its
+// index, else a CTranslate2 model. Throws Error if there is no such model; it names the GGUF types
+// if there are some.
 std::vector<ListedFile> folder_files(const Repository& repository, const std::string& name);
 
 // The GGUF file (all its parts) or other model file that `selection` names: a whole name, or a type

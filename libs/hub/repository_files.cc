@@ -30,11 +30,20 @@ constexpr const char* kSmallFiles[] = {"generation_config.json",
                                        "vocabulary.txt",
                                        "normalizer.json",
                                        "chat_template.jinja",
-                                       "chat_template.json"};
+                                       "chat_template.json",
+                                       "modules.json",
+                                       "sentence_bert_config.json",
+                                       "config_sentence_transformers.json"};
+constexpr std::string_view kPooling = "_Pooling/config.json";  // after a number
 constexpr size_t kShown = 40;  // names in a message
 
 // The files of a model: one, or all parts of one that gguf-split has split.
 using Parts = std::vector<ListedFile>;
+
+bool is_pooling(const std::string& name) {
+    return name.size() > kPooling.size() && name.ends_with(kPooling) &&
+           name.find('/') == name.rfind('/');
+}
 
 bool is_alone(const std::string& name) { return name.ends_with(".gguf") || name.ends_with(".bin"); }
 
@@ -161,6 +170,10 @@ void check_whole(const Parts& parts, const std::string& name) {
 
 }  // namespace
 
+std::string ListedFile::local_name() const {
+    return is_pooling(name) ? name : name.substr(name.rfind('/') + 1);
+}
+
 std::vector<ListedFile> folder_files(const Repository& repository, const std::string& name) {
     std::vector<ListedFile> files;
     const auto add = [&](const char* file) {
@@ -170,6 +183,8 @@ std::vector<ListedFile> folder_files(const Repository& repository, const std::st
     };
     const bool has_config = add(kConfig);
     for (const char* file : kSmallFiles) add(file);
+    for (const ListedFile& file : repository.files)
+        if (is_pooling(file.name)) files.push_back(file);
     if (has_config && (add(kWeights) || add(kSafetensorsIndex) || add(kCtranslate2))) return files;
     const std::string types = types_of(models_in_files(repository));
     require(types.empty(), name, ": the repository holds GGUF files; give ", name, ":TYPE or ",

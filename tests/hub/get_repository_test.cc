@@ -102,6 +102,21 @@ TEST_F(GetRepository, AFolderOfSafetensors) {
     EXPECT_EQ(hub.requests().size(), requests);
 }
 
+// What says how texts become vectors is in a folder.
+TEST_F(GetRepository, AnEmbeddingModelHasItsPooling) {
+    test::write_tiny_qwen2(source_.path());
+    gpt::write_embedding_files(source_.path(), gpt::Pooling::mean, 64);
+    test::write_text(source_.path() / "config_sentence_transformers.json",
+                     R"({"prompts": {"query": "Find: "}})");
+    const FakeHub hub("owner/tiny", source_.path());
+    const fs::path path = get("owner/tiny", hub);
+    const auto model = gpt::open_model(path);
+    EXPECT_EQ(model->embedding_settings().pooling, gpt::Pooling::mean);
+    EXPECT_EQ(model->embedding_settings().prompts.at("query"), "Find: ");
+    EXPECT_EQ(names_in(path / "1_Pooling"), std::vector<std::string>{"config.json"});
+    EXPECT_EQ(size_.files, 8u);
+}
+
 TEST_F(GetRepository, AListWithoutSizesIsCompletedByTheAnswersOfTheFiles) {
     test::write_tiny_qwen2(source_.path());
     FakeHub hub("owner/tiny", source_.path());

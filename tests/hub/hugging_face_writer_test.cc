@@ -124,6 +124,18 @@ TEST_F(FolderWriting, GemmasNormsAreThoseOfTheFolder) {
     }
 }
 
+// The pooling of an embedding model goes along, the instructions from folder to folder.
+TEST_F(FolderWriting, EmbeddingModelsKeepTheirPooling) {
+    const fs::path from = folder(kQwen3, "qwen2");
+    gpt::write_embedding_files(from, gpt::Pooling::mean, 64);
+    test::write_text(from / "config_sentence_transformers.json",
+                     R"({"prompts": {"query": "Find: "}})");
+    const fs::path copy = back(from, "f16"), gguf = written(copy, "f16");
+    EXPECT_EQ(gpt::open_model(copy)->embedding_settings().prompts.size(), 1u);
+    for (const fs::path& path : {copy, gguf, back(gguf, "f16")})
+        EXPECT_EQ(gpt::open_model(path)->embedding_settings().pooling, gpt::Pooling::mean) << path;
+}
+
 TEST_F(FolderWriting, BlocksAreWidened) {
     const fs::path gguf = written(folder(kLlama3, "llama3"), "q4_k_m");
     const auto a = gpt::open_model(gguf), b = gpt::open_model(back(gguf, "f32"));

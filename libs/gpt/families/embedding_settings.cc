@@ -9,6 +9,10 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* kModules = "modules.json";
+constexpr const char* kPrompts = "config_sentence_transformers.json";
+constexpr const char* kLongest = "sentence_bert_config.json";
+
 // The object or list in a file; null if there is no such file.
 json read(const std::filesystem::path& path, json::value_t type) {
     if (!std::filesystem::exists(path)) return nullptr;
@@ -40,6 +44,8 @@ constexpr PoolingName kPoolings[] = {
     {"cls", "pooling_mode_cls_token", Pooling::first_token},
     {"mean", "pooling_mode_mean_tokens", Pooling::mean},
 };
+// By GGUF's type, from 1 on.
+constexpr Pooling kByType[] = {Pooling::mean, Pooling::first_token, Pooling::last_token};
 
 Pooling read_pooling(const std::filesystem::path& path) {
     const json root = read(path, json::value_t::object);
@@ -61,24 +67,27 @@ Pooling read_pooling(const std::filesystem::path& path) {
          all.empty() ? "none" : all);
 }
 
-void read_modules(const std::filesystem::path& directory, EmbeddingSettings& settings) {
-    const std::filesystem::path path = directory / "modules.json";
+// The configurations of poolings that modules.json names: "1_Pooling/config.json".
+std::vector<std::string> pooling_files(const std::filesystem::path& directory) {
+    const std::filesystem::path path = directory / kModules;
     const json modules = read(path, json::value_t::array);
-    if (modules.is_null()) return;
+    std::vector<std::string> files;
+    if (modules.is_null()) return files;
     for (const json& module : modules) {
         const std::string kind = kind_of(text_field(module, "type", path.string()));
         if (kind == "Pooling") {
             const std::filesystem::path folder = text_field(module, "path", path.string());
-            settings.pooling = read_pooling(directory / folder.filename() / "config.json");
+            files.push_back((folder.filename() / "config.json").string());
         } else {
             require(kind == "Transformer" || kind == "Normalize", path.string(),
                     ": expected the modules Transformer, Pooling and Normalize, found ", kind);
         }
     }
+    return files;
 }
 
 void read_prompts(const std::filesystem::path& directory, EmbeddingSettings& settings) {
-    const std::filesystem::path path = directory / "config_sentence_transformers.json";
+    const std::filesystem::path path = directory / kPrompts;
     const json root = read(path, json::value_t::object);
     if (root.is_null()) return;
     if (root.contains("prompts") && root["prompts"].is_object())
@@ -96,9 +105,10 @@ void read_prompts(const std::filesystem::path& directory, EmbeddingSettings& set
 
 EmbeddingSettings read_embedding_settings(const std::filesystem::path& directory) {
     EmbeddingSettings settings;
-    read_modules(directory, settings);
+    for (const std::string& file : pooling_files(directory))
+        settings.pooling = read_pooling(directory / file);
     read_prompts(directory, settings);
-    const std::filesystem::path path = directory / "sentence_bert_config.json";
+    const std::filesystem::path path = directory / kLongest;
     const json root = read(path, json::value_t::object);
     if (root.is_null() || !root.contains("max_seq_length") || root["max_seq_length"].is_null())
         return settings;
@@ -109,8 +119,34 @@ EmbeddingSettings read_embedding_settings(const std::filesystem::path& directory
     return settings;
 }
 
+std::vector<std::string> embedding_files(const std::filesystem::path& directory) {
+    std::vector<std::string> files = pooling_files(directory);
+    for (const char* name : {kModules, kPrompts, kLongest})
+        if (std::filesystem::exists(directory / name)) files.emplace_back(name);
+    return files;
+}
+
+void write_embedding_files(const std::filesystem::path& directory, Pooling pooling,
+                           int64_t channels) {
+    nlohmann::ordered_json modules = nlohmann::ordered_json::array(), config;
+    for (const char* kind : {"Transformer", "Pooling", "Normalize"})
+        modules.push_back({{"idx", modules.size()},
+                           {"name", std::to_string(modules.size())},
+                           {"path", modules.empty() ? "" : concat(modules.size(), "_", kind)},
+                           {"type", concat("sentence_transformers.models.", kind)}});
+    config["word_embedding_dimension"] = channels;
+    for (const PoolingName& name : kPoolings) config[name.flag] = name.pooling == pooling;
+    const std::filesystem::path path = directory / "1_Pooling";
+    std::filesystem::create_directory(path);
+    write_file(path / "config.json", config.dump(2) + "\n");
+    write_file(directory / kModules, modules.dump(2) + "\n");
+}
+
+int64_t gguf_pooling_type(Pooling pooling) {
+    return std::find(std::begin(kByType), std::end(kByType), pooling) - std::begin(kByType) + 1;
+}
+
 EmbeddingSettings embedding_settings_of(const GgufFile& file) {
-    constexpr Pooling kByType[] = {Pooling::mean, Pooling::first_token, Pooling::last_token};
     EmbeddingSettings settings;
     const std::string key = concat(file.text("general.architecture"), ".pooling_type");
     if (!file.has(key)) return settings;

@@ -32,7 +32,14 @@ struct EmbeddingSettings {
 // output. Throws Error naming the file: a module or a pooling that is not supported.
 // Source: sentence-transformers 5, models/Pooling.py, SentenceTransformer.py.
 EmbeddingSettings read_embedding_settings(const std::filesystem::path& directory);
+// These files, as far as the folder has them: paths in it. Throws Error as above.
+std::vector<std::string> embedding_files(const std::filesystem::path& directory);
+// Writes modules.json and 1_Pooling/config.json, for vectors of `channels` numbers and length 1.
+void write_embedding_files(const std::filesystem::path& directory, Pooling pooling,
+                           int64_t channels);
 // From the key ARCHITECTURE.pooling_type. Source: llama.cpp include/llama.h (llama_pooling_type).
 EmbeddingSettings embedding_settings_of(const GgufFile& file);
+// The key's value.
+int64_t gguf_pooling_type(Pooling pooling);
 
 }  // namespace hark::gpt
