@@ -56,3 +56,58 @@ frame() {
 # one_line FILE: its lines as one, in `work`/line. No pipe to the generator: tr would complain of one
 # that ends at once.
 one_line() { tr '\n' ' ' < "$1" > "$work/line"; }
+
+# generate PROMPT OPTION...: the answers to stdin, on stdout; messages are in `work`/errors.
+generate() {
+    frame "$1"
+    shift
+    run_group measured gpt-generate "${generator[@]}" "${generator_measures[@]}" --prompt "$prompt" \
+        "$@" 2> "$work/errors"
+}
+
+# too_long: the last prompt, or one of its lines, did not fit. Sets `needed` and `room`, in tokens.
+too_long() {
+    read -r needed room < <(sed -n \
+        's/.* do not fit the context (got \([0-9]*\)[^,]*, expected at most \([0-9]*\)).*/\1 \2/p' \
+        "$work/errors" | sort -rn)
+    [ -n "${room:-}" ]
+}
+
+# cut_text PARTS: the lines of `work`/text in about that many parts of equal size, one line each.
+cut_text() {
+    awk -v parts="$1" '
+        NR == FNR { size += length($0) + 1; next }
+        { line = line (line == "" ? "" : " ") $0; done += length($0) + 1 }
+        done >= size * (made + 1) / parts { print line; line = ""; ++made }
+        END { if (line != "") print line }' "$work/text" "$work/text"
+}
+
+# no_answer: the reasoning took all tokens, say.
+no_answer() {
+    echo "$script: the model gives no answer; give more --max-tokens" > "$work/errors"
+    return 1
+}
+
+# shorten PATH PROMPT: puts the answers to its parts in place of the text in `work`/text.
+shorten() {
+    local before after parts lines
+    lines="$(wc -l < "$work/text")"
+    [ "$lines" -gt 1 ] || return
+    before="$(wc -c < "$work/text")"
+    parts=$((needed * 5 / (room * 4) + 1))
+    while cut_text "$parts" > "$work/parts"; do
+        say "$1: text and summary, $needed tokens, do not fit the context of $room: $(wc -l < "$work/parts") parts"
+        generate "$2" --input-format lines < "$work/parts" > "$work/answers" && break
+        too_long || return
+        [ "$parts" -lt "$lines" ] || return
+        parts=$((parts * 2))
+    done
+    grep -v '^[[:space:]]*$' "$work/answers" > "$work/text"
+    [ "$(wc -l < "$work/text")" -ge "$(wc -l < "$work/parts")" ] || { no_answer; return; }
+    after="$(wc -c < "$work/text")"
+    [ "$after" -lt "$before" ] || {
+        echo "$script: the summaries of the parts are as long as the text; give fewer --max-tokens" \
+            > "$work/errors"
+        return 1
+    }
+}

@@ -117,65 +117,10 @@ text_of() {
     [ -s "$work/text" ] || { say "$1: nothing is said"; return 1; }
 }
 
-# generate PROMPT OPTION...: the answers to stdin, on stdout; messages are in `work`/errors.
-generate() {
-    frame "$1"
-    shift
-    run_group measured gpt-generate "${generator[@]}" "${generator_measures[@]}" --prompt "$prompt" \
-        "$@" 2> "$work/errors"
-}
-
-# too_long: the last prompt, or one of its lines, did not fit. Sets `needed` and `room`, in tokens.
-too_long() {
-    read -r needed room < <(sed -n \
-        's/.* do not fit the context (got \([0-9]*\)[^,]*, expected at most \([0-9]*\)).*/\1 \2/p' \
-        "$work/errors" | sort -rn)
-    [ -n "${room:-}" ]
-}
-
-# cut_text PARTS: the lines of `work`/text in about that many parts of equal size, one line each.
-cut_text() {
-    awk -v parts="$1" '
-        NR == FNR { size += length($0) + 1; next }
-        { line = line (line == "" ? "" : " ") $0; done += length($0) + 1 }
-        done >= size * (made + 1) / parts { print line; line = ""; ++made }
-        END { if (line != "") print line }' "$work/text" "$work/text"
-}
-
-# no_answer: the reasoning took all tokens, say.
-no_answer() {
-    echo "$script: the model gives no answer; give more --max-tokens" > "$work/errors"
-    return 1
-}
-
 # minutes_of_text: the answer to `work`/text, in `work`/minutes. An empty one is an error.
 minutes_of_text() {
     one_line "$work/text" && generate "${task_text:-$minutes}" < "$work/line" > "$work/minutes" || return
     grep -q '[^[:space:]]' "$work/minutes" || no_answer
-}
-
-# shorten PATH: puts the summaries of its parts in place of the text.
-shorten() {
-    local before after parts lines
-    lines="$(wc -l < "$work/text")"
-    [ "$lines" -gt 1 ] || return
-    before="$(wc -c < "$work/text")"
-    parts=$((needed * 5 / (room * 4) + 1))
-    while cut_text "$parts" > "$work/parts"; do
-        say "$1: text and summary, $needed tokens, do not fit the context of $room: $(wc -l < "$work/parts") parts"
-        generate "$part" --input-format lines < "$work/parts" > "$work/answers" && break
-        too_long || return
-        [ "$parts" -lt "$lines" ] || return
-        parts=$((parts * 2))
-    done
-    grep -v '^[[:space:]]*$' "$work/answers" > "$work/text"
-    [ "$(wc -l < "$work/text")" -ge "$(wc -l < "$work/parts")" ] || { no_answer; return; }
-    after="$(wc -c < "$work/text")"
-    [ "$after" -lt "$before" ] || {
-        echo "$script: the summaries of the parts are as long as the text; give fewer --max-tokens" \
-            > "$work/errors"
-        return 1
-    }
 }
 
 # summarize PATH: its minutes get their name once they are whole.
@@ -185,7 +130,7 @@ summarize() {
     [ -w "$folder" ] || { say "$folder: cannot write into this folder"; return 1; }
     text_of "$1" || return
     until minutes_of_text; do
-        too_long && shorten "$1" && continue
+        too_long && shorten "$1" "$part" && continue
         # One line stands for those of all parts.
         IFS= read -r line < "$work/errors"
         line="${line#*: }"
