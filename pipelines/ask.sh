@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# Usage: hark ask [OPTION]... RECORDING QUESTION
+# Usage: hark ask [OPTION]... RECORDING|TRANSCRIPT QUESTION
 # Asks a language model about what is said in a recording.
 #
 # A QUESTION with {} in it is the whole prompt: {} stands for what is said.
 # Otherwise the prompt is what is said, the question, and "Answer:"; with --chat
-# what is said and the question, in the model's chat template. All of it and the
-# answer must fit the model's context. A recording that lacks a part fails,
-# unless audio-decode's --allow-truncated is given.
+# what is said and the question, in the model's chat template. If that and the
+# answer do not fit the model's context, each part of the text is asked what
+# helps to answer, and the answer is made of these notes. A recording that lacks
+# a part fails, unless audio-decode's --allow-truncated is given.
 #
-# With --server the answer is the same, but a recording may lack a part. Of
+# A transcript is a file that ends in .txt. To continue after a stop, or ask
+# again, first run: hark transcribe talk.mp3 > talk.txt.
+#
+# With --server the text must fit, and a recording may lack a part. Of
 # gpt-generate's options only --chat, --system, --max-tokens, --seed, --stop and
 # those of the sampler that are one number can be given.
 #
@@ -17,6 +21,8 @@
 #       --whisper-model MODEL  Whisper model that transcribes the recording
 #   -l, --language CODE|NAME   spoken language (de, German), or auto [auto]
 #       --max-tokens N         length of the answer
+#       --times                give the model the time of each segment, and ask
+#                              for times in the answer
 #       --server URL           ask a hark-serve that runs: http://HOST:PORT or
 #                              unix:PATH
 #       --api-key-file FILE    the server's key; else the variable HARK_API_KEY
@@ -30,6 +36,7 @@
 #   hark ask meeting.mp3 'What was decided?'
 #   hark ask talk.mp3 'Summary of this talk: {} In short:' --max-tokens 100
 #   hark ask talk.mp3 'Who speaks?' --model ./Qwen2.5-1.5B-Instruct --chat
+#   hark ask talk.mp3 'When is the budget discussed?' --times --chat
 #   hark ask --server unix:/run/user/1000/hark talk.mp3 'Who speaks?' --chat
 set -uo pipefail
 script="hark ask"
@@ -42,10 +49,12 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 help_if_asked "$@"
 use_tools || exit
 
-words_given=() show_pipe=""
+words_given=() show_pipe="" times=""
+with_times=(sed -E 's/^\[([0-9:]+)\.[0-9]+ --> [^]]*\] */[\1] /')
 parse() {
     learn_generator
     learn_server_flags
+    flag_name[--times]=--times
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | --help-all | -h | --version) help_if_asked "$1" ;;
@@ -55,7 +64,9 @@ parse() {
                 take_flag "$@" || refuse_flag "$1"
                 shift $((${#words[@]} - 1))
                 [ "$flag" != --prompt ] || wrong "--prompt: give the QUESTION as an argument"
-                note_flag || note_measure generator_measures || pass_generator_flag
+                note_flag || note_measure generator_measures || {
+                    [ "$flag" = --times ] && times=yes
+                } || pass_generator_flag
                 ;;
             *) words_given+=("$1") ;;
         esac
@@ -64,6 +75,73 @@ parse() {
     [ ${#words_given[@]} -eq 2 ] ||
         wrong "expected a recording and a question, got $(counted ${#words_given[@]} argument)"
     [ -n "$server" ] || [ -z "$key_file" ] || wrong "--api-key-file: needs --server"
+    [ -z "$server" ] || ! is_text "${words_given[0]}" || wrong "--server: needs a recording, got ${words_given[0]}"
+    question="${words_given[1]}"
+    [ -z "$times" ] || ask_for_times
+}
+
+# ask_for_times: the transcriber writes them, and the question asks for them.
+ask_for_times() {
+    ! is_text "${words_given[0]}" || wrong "--times: needs a recording, got ${words_given[0]}"
+    transcriber=("${transcriber[@]/--no-times/--times}")
+    [[ "$question" == *'{}'* ]] || question+=" Give the times in brackets at which it is said."
+}
+
+# in_parts: whether the answer may be made of those to parts of the text: it is one, and plain text.
+in_parts() {
+    local name
+    for name in --format --n --echo --show-prompt --conversation --extract --constrain --json-schema \
+        --regex --grammar --prefill-only --from-cache; do
+        [ -z "${generator_flag[$name]:-}" ] || return
+    done
+}
+
+# set_part_question: what a part of the text is asked.
+set_part_question() {
+    part_question="$question"
+    [[ "$question" == *'{}'* ]] || part_question="From this part of a longer transcript, note all that \
+helps to answer the question, in its language. Keep names, figures and times. The question: $question"
+}
+
+# read_text: what is said, in `work`/text, a sentence or segment per line.
+read_text() {
+    if is_text "${words_given[0]}"; then
+        [ -r "${words_given[0]}" ] || die "${words_given[0]}: cannot read it"
+        cat -- "${words_given[0]}" > "$work/said" || return
+    elif [ -n "$times" ]; then
+        run_pipe > "$work/timed" || return
+        "${with_times[@]}" "$work/timed" > "$work/said"
+    else
+        run_pipe > "$work/said" || return
+    fi
+    sed 's/\([.?!]\) /\1\n/g' "$work/said" > "$work/text"
+    grep -q '[^[:space:]]' "$work/text" || die "${words_given[0]}: nothing is said"
+}
+
+# answer: to `work`/text, on stdout as it is made. Messages are in `work`/errors too, that of a text
+# which does not fit only there.
+answer() {
+    one_line "$work/text" || return
+    {
+        measured gpt-generate "${generator[@]}" "${generator_measures[@]}" --prompt "$prompt" \
+            < "$work/line" 2>&1 >&3 |
+            sed -u -e "w $work/errors" -e '/ do not fit the context (got /d' >&2
+    } 3>&1
+}
+
+# answer_all: in parts if the whole does not fit.
+answer_all() {
+    local status
+    set_part_question
+    while frame "$question"; do
+        run_group answer && return
+        status=$?
+        too_long || return "$status"
+        in_parts && HARK_GPT_GENERATE_N="" HARK_GPT_GENERATE_FORMAT="" HARK_GPT_GENERATE_ECHO="" \
+            shorten "${words_given[0]}" "$part_question" && continue
+        cat "$work/errors" >&2
+        return 1
+    done
 }
 
 # set_server_fields: what the flags are in the server's forms: `chosen` of the recording, `settings`
@@ -141,23 +219,24 @@ ask_server() {
 
 parse "$@"
 add_inputs "${words_given[0]}"
-frame "${words_given[1]}"
+frame "$question"
 [ -z "$server" ] || { ask_server; exit; }
 [ -n "$show_pipe" ] || check_generator || exit
-check_pipe || exit
-generator=(gpt-generate "${generator[@]}" --prompt "$prompt")
+is_text "${words_given[0]}" || check_pipe || exit
 [ -z "$show_pipe" ] || {
-    show_stages "$(pipe_of)" "tr '\\n' ' '" "$(quoted "${generator[@]}")"
+    if is_text "${words_given[0]}"; then
+        stages=("cat $(quoted "${words_given[0]}")")
+    else
+        stages=("$(pipe_of)")
+    fi
+    [ -z "$times" ] || stages+=("$(quoted "${with_times[@]}")")
+    show_stages "${stages[@]}" "tr '\\n' ' '" "$(quoted gpt-generate "${generator[@]}" --prompt "$prompt")"
     exit
 }
 work="$(mktemp -d)"
 trap 'status=$?; rm -rf "$work"; end_profile "$status"' EXIT
 begin_profile
 end_on_signals
-answer() {
-    one_line "$work/text" && measured "${generator[@]}" "${generator_measures[@]}" < "$work/line"
-}
 # A recording that fails is not asked about.
-run_pipe > "$work/text" || exit
-grep -q '[^[:space:]]' "$work/text" || die "${words_given[0]}: nothing is said"
-run_group answer
+read_text || exit
+answer_all

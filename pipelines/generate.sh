@@ -53,6 +53,9 @@ frame() {
     if is_chat; then prompt=$'{}\n\n'"$1"; else prompt=$'{}\n\nQuestion: '"$1"$'\nAnswer:'; fi
 }
 
+# is_text PATH: a transcript, not a recording.
+is_text() { [[ "$1" == *.txt ]]; }
+
 # one_line FILE: its lines as one, in `work`/line. No pipe to the generator: tr would complain of one
 # that ends at once.
 one_line() { tr '\n' ' ' < "$1" > "$work/line"; }
@@ -96,7 +99,7 @@ shorten() {
     before="$(wc -c < "$work/text")"
     parts=$((needed * 5 / (room * 4) + 1))
     while cut_text "$parts" > "$work/parts"; do
-        say "$1: text and summary, $needed tokens, do not fit the context of $room: $(wc -l < "$work/parts") parts"
+        say "$1: text and answer, $needed tokens, do not fit the context of $room: $(wc -l < "$work/parts") parts"
         generate "$2" --input-format lines < "$work/parts" > "$work/answers" && break
         too_long || return
         [ "$parts" -lt "$lines" ] || return

@@ -69,8 +69,6 @@ parse() {
     ! is_chat || [ -n "${generator_flag[--reasoning]:-}" ] || generator+=(--reasoning hide)
 }
 
-is_text() { [[ "$1" == *.txt ]]; }
-
 # collect: the recordings of the inputs, then the transcripts that are not of one of them.
 collect() {
     local input path others=()

@@ -93,7 +93,8 @@ def make_folder(config, tokenizer, folder):
     model.save_pretrained(folder)
     golden = json.loads((HERE / "model_tokenizers" / f"{tokenizer}.json").read_text())
     (folder / "tokenizer.json").write_text(json.dumps(golden["tokenizer"]))
-    (folder / "tokenizer_config.json").write_text(json.dumps(golden["config"]))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", **golden["config"]}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
 
 
 def main():
@@ -112,4 +113,5 @@ def main():
     sys.exit(bool(failed))
 
 
-main()
+if __name__ == "__main__":
+    main()
