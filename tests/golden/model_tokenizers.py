@@ -1,12 +1,13 @@
 """Makes tests/golden/model_tokenizers/: a tiny tokenizer of each family's pipeline, and what the libraries make of text.
 
-    python tests/golden/model_tokenizers.py [--fuzz CHARACTERS OUT_DIR] [--only FAMILY]
+    python tests/golden/model_tokenizers.py [--fuzz CHARACTERS OUT_DIR [--train FILE TOKENS]] [--only FAMILY]
 
 Needs tokenizers 0.22, transformers 4.57, sentencepiece 0.2 and gguf 0.19. The vocabularies are trained on the text of
 this repository. FAMILY.json has a tokenizer.json, tokenizer_config.json's values, and ids; FAMILY.gguf is its twin, and
 FAMILY.model the sentencepiece model that it was converted from. Of a long text the number of ids and a hash are kept;
 with --fuzz that text has CHARACTERS characters, and nothing is written but OUT_DIR. --only makes one family's files: the
-others are of the text that the repository had when they were made.
+others are of the text that the repository had when they were made. --train takes the lines of FILE in place of that text, for
+vocabularies of TOKENS tokens.
 """
 import io
 import json
@@ -56,7 +57,17 @@ SPACES = ["\u2581", "  ", "\t", "\n\n", "\u00a0", "\u3000 ", "\u2028", "\x00", "
           "e\u0301", "한글", "ﬁ", "①", "Ⅷ", "x²", "१२३४", "1234567", "camelCaseWORDs", "日本語テキスト", "!?.../\n", "<0x41>", "\u2581\u2581"]
 
 
+def argument(name, place=1):
+    return sys.argv[sys.argv.index(name) + place] if name in sys.argv else None
+
+
+def vocabulary_size(otherwise):
+    return int(argument("--train", 2) or otherwise)
+
+
 def training_text():
+    if argument("--train"):
+        return pathlib.Path(argument("--train")).read_text().splitlines() + [text for text in TEXTS if text.strip() and len(text) < 200] * 2
     lines = [line for page in ("README.md", "docs/cli.md", "docs/formats.md")
              for line in (ROOT / page).read_text().splitlines() if line.strip()]
     return lines[:1200] + [text for text in TEXTS if text.strip() and len(text) < 200] * 2
@@ -75,14 +86,14 @@ def added_token(content):
     return {"__type": "AddedToken", "content": content, "lstrip": False, "normalized": False, "rstrip": False, "single_word": False}
 
 
-def byte_level(steps, size=480, normalizer=None, ignore_merges=False, added=(), bos=None, without=""):
+def byte_level(steps, size=None, normalizer=None, ignore_merges=False, added=(), bos=None, without=""):
     """GPT-2's kind: steps, then bytes spelled in an alphabet, of which `without` is no token."""
     tokenizer = Tokenizer(models.BPE(ignore_merges=ignore_merges))
     if normalizer:
         tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps) if len(steps) > 1 else steps[0]
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(without)), show_progress=False)
+    trainer = trainers.BpeTrainer(vocab_size=size or vocabulary_size(480), initial_alphabet=sorted(set(pre_tokenizers.ByteLevel.alphabet()) - set(without)), show_progress=False)
     tokenizer.train_from_iterator(training_text(), trainer)
     if ignore_merges:  # tokens that no merge makes
         root = json.loads(tokenizer.to_str())
@@ -112,7 +123,7 @@ def train_sentencepiece(name, **settings):
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(training_text()), model_writer=model, minloglevel=2, num_threads=1,
         **{"model_type": "bpe", "normalization_rule_name": "identity", "remove_extra_whitespaces": False, "byte_fallback": True,
-           "character_coverage": 0.98, "vocab_size": 600, "split_digits": True, "allow_whitespace_only_pieces": True, **settings})
+           "character_coverage": 0.98, "vocab_size": vocabulary_size(600), "split_digits": True, "allow_whitespace_only_pieces": True, **settings})
     path.write_bytes(model.getvalue())
     return path
 
@@ -306,10 +317,6 @@ def add_family(only, common, made):
 
 def write_common(directory, common):
     (directory / "common.json").write_text(json.dumps(common, ensure_ascii=False, separators=(",", ":")) + "\n")
-
-
-def argument(name, place=1):
-    return sys.argv[sys.argv.index(name) + place] if name in sys.argv else None
 
 
 def main():
