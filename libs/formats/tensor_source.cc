@@ -42,9 +42,13 @@ SafetensorsDirectory::SafetensorsDirectory(const fs::path& directory, std::strin
         files_.push_back(std::make_unique<SafetensorsFile>(directory / name));
 }
 
+// "language_model.model." also stands for "language_model.": the output table is next to the model
+// that the other tensors are in.
 SafetensorsDirectory::Found SafetensorsDirectory::find(const std::string& name) const {
+    const size_t dot = prefix_.size() < 2 ? prefix_.npos : prefix_.rfind('.', prefix_.size() - 2);
+    const std::string outer = dot == prefix_.npos ? "" : prefix_.substr(0, dot + 1);
     for (const auto& file : files_)
-        for (const std::string& candidate : {prefix_ + name, name})
+        for (const std::string& candidate : {prefix_ + name, outer + name, name})
             if (const TensorEntry* entry = file->find(candidate)) return {file.get(), entry};
     return {nullptr, nullptr};
 }

@@ -67,7 +67,8 @@ struct RawTensor {
 };
 
 // DIR/model.safetensors, or the shards that DIR/model.safetensors.index.json names. A tensor may
-// have its bare name or `prefix` ("model.") before it.
+// have its bare name or `prefix` ("model.", "language_model.model.") before it, or that prefix
+// without its last word.
 class SafetensorsDirectory : public TensorSource {
   public:
     SafetensorsDirectory(const std::filesystem::path& directory, std::string prefix);

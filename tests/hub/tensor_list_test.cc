@@ -11,6 +11,7 @@
 #include "hub/describe.h"
 #include "hub/verify.h"
 #include "kernels/runtime/backend.h"
+#include "support/family_folder.h"
 #include "support/golden.h"
 #include "support/process.h"
 #include "whisper/model/model.h"
@@ -44,6 +45,39 @@ Shapes shapes_listed(const fs::path& directory) {
 TEST(TensorList, IsTheCheckpoints) {
     EXPECT_EQ(shapes_listed(test::whisper_demo()), shapes_in(test::whisper_demo(), "model."));
     EXPECT_EQ(shapes_listed(test::gpt_demo()), shapes_in(test::gpt_demo(), "transformer."));
+}
+
+// Mistral 3's and Gemma 3's folders, of transformers 4 and 5.
+TEST(TensorList, OfTextModelsInsideOthers) {
+    const auto config = [](const char* type, bool tied) {
+        return nlohmann::json({{"model_type", type},
+                               {"vocab_size", 512},
+                               {"hidden_size", 64},
+                               {"intermediate_size", 96},
+                               {"num_hidden_layers", 2},
+                               {"num_attention_heads", 4},
+                               {"num_key_value_heads", 2},
+                               {"max_position_embeddings", 128},
+                               {"tie_word_embeddings", tied}});
+    };
+    for (const auto& [type, tied] : {std::pair{"mistral", false}, {"gemma3_text", true}})
+        for (const char* prefix : {"model.", "language_model.model.", "model.language_model."}) {
+            SCOPED_TRACE(concat(type, " ", prefix));
+            const test::TemporaryDirectory inside, alone;
+            const nlohmann::json text = config(type, tied);
+            test::write_tiny_model(alone.path(), text.dump(), "qwen2");
+            test::write_tiny_model(
+                inside.path(),
+                nlohmann::json({{"model_type", "other"}, {"text_config", text}}).dump(), "qwen2",
+                prefix);
+            const auto found = gpt::open_model(inside.path()),
+                       expected = gpt::open_model(alone.path());
+            EXPECT_EQ(found->config().tie_word_embeddings, tied);
+            for (const ModelTensor& tensor : tensor_list(expected->config()))
+                EXPECT_EQ(values_of(found->tensors(), tensor),
+                          values_of(expected->tensors(), tensor))
+                    << tensor.name;
+        }
 }
 
 // The numbers of parameters that their pages on Hugging Face show.

@@ -35,17 +35,20 @@ inline std::vector<float> formula_values(const gpt::TensorSpec& spec, int64_t co
     return FamilyWeights(false).values(spec.name, count, spec.columns == 0);
 }
 
-// Of a file with all tensors in f32. `prefix`: of their names.
+// Of a file with all tensors in f32. `prefix`: of their names, but not of the output table, which
+// is next to a model inside another one.
 inline SafetensorsHeader tiny_header(const std::vector<gpt::TensorSpec>& specs,
                                      const std::string& prefix) {
+    const std::string outer = prefix == "language_model.model." ? "language_model." : "";
     SafetensorsHeader header;
     for (const gpt::TensorSpec& spec : specs) {
         std::vector<int64_t> shape = {spec.rows};
         if (spec.columns > 0) shape.push_back(spec.columns);
         const uint64_t bytes =
             4 * static_cast<uint64_t>(spec.rows * std::max<int64_t>(spec.columns, 1));
-        header.tensors.push_back({spec.part == gpt::Part::lm_head ? spec.name : prefix + spec.name,
-                                  "F32", shape, header.data_bytes, header.data_bytes + bytes});
+        const bool is_output = spec.part == gpt::Part::lm_head;
+        header.tensors.push_back({(is_output ? outer : prefix) + spec.name, "F32", shape,
+                                  header.data_bytes, header.data_bytes + bytes});
         header.data_bytes += bytes;
     }
     return header;
