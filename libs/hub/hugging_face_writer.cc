@@ -89,11 +89,15 @@ void copy_description(const fs::path& from, Dtype dtype, const fs::path& to) {
     const fs::path config = from / gpt::kConfigFile;
     auto root = nlohmann::ordered_json::parse(read_file(config, size_t{1} << 20), nullptr, false);
     require(root.is_object(), config.string(), ": not a JSON object");
-    root.erase("dtype");  // the same key in newer files
-    // The weights are written as plain numbers.
-    root.erase("quantization_config");
-    if (root.contains("text_config") && root["text_config"].is_object())
-        root["text_config"].erase("quantization_config");
+    // Of a model of several kinds of input only that of text is written.
+    if (root.contains("text_config") && root["text_config"].is_object()) {
+        nlohmann::ordered_json text = root["text_config"];
+        for (const char* key : {"tie_word_embeddings", "bos_token_id", "eos_token_id"})
+            if (!text.contains(key) && root.contains(key)) text[key] = root[key];
+        root = text;
+    }
+    root.erase("dtype");                // the same key in newer files
+    root.erase("quantization_config");  // the weights are written as plain numbers
     root["torch_dtype"] = whisper::torch_name(dtype);
     write_file(to / gpt::kConfigFile, root.dump(2) + "\n");
     const auto copy = [&](const std::string& name) {

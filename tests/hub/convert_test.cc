@@ -121,6 +121,24 @@ TEST_F(Convert, AFoldersChatTemplateGoesAlong) {
     EXPECT_EQ(test::read_text(path / "chat_template.jinja"), test::kTinyTemplate);
 }
 
+// A model of several kinds of input becomes one of text.
+TEST_F(Convert, ATextModelInsideAnother) {
+    nlohmann::json text = nlohmann::json::parse(test::kTinyConfig);
+    text.erase("tie_word_embeddings");
+    test::write_tiny_model(
+        directory_.path() / "other",
+        nlohmann::json(
+            {{"model_type", "other"}, {"tie_word_embeddings", true}, {"text_config", text}})
+            .dump(),
+        "qwen2", "language_model.model.");
+    const fs::path path = convert(directory_.path() / "other", "text", "safetensors", "f32");
+    expect_tensors(directory_.path() / "other", path, kSame);
+    const auto config = nlohmann::json::parse(test::read_text(path / "config.json"));
+    EXPECT_EQ(config["model_type"], "qwen2");
+    EXPECT_EQ(config["tie_word_embeddings"], true);
+    EXPECT_TRUE(SafetensorsFile(path / "model.safetensors").find("model.norm.weight"));
+}
+
 // Of another family than GPT-2, and quantised: a folder of plain numbers.
 TEST_F(Convert, AQuantizedFolder) {
     const auto golden = nlohmann::json::parse(
