@@ -146,6 +146,22 @@ TEST_F(Results, ThatWereChangedAreNamed) {
     expect_wrong("is the result of another plan");
 }
 
+// The recordings of a result are those that its shard had then.
+TEST_F(Results, OfAShardThatWasChangedAreNamed) {
+    collect(1);
+    collect(2);
+    const fs::path shard = shards() / "00002.jsonl";
+    const std::string lines = read_text(shard);
+    write_text(shard, lines.substr(0, lines.find('\n') + 1));
+    expect_contains(check(), shard.string() + ": was changed after the plan");
+    EXPECT_EQ(sums_.shards, 1);
+    fs::remove(shard);
+    expect_contains(check(), shard.string());
+    EXPECT_EQ(sums_.shards, 1);
+    write_text(shard, lines);
+    EXPECT_EQ(check(), "");
+}
+
 TEST_F(Results, HoursThatAreNotThePlansAreAWarning) {
     write_text(root() / "1/out/.hark/seconds", "/x/in/000001.wav\t1.50\n/x/in/000002.wav\t1.00\n");
     collect(1);

@@ -81,6 +81,12 @@ PlannedShard sums(const std::vector<ManifestEntry>& entries, const SizesKnown& k
     return shard;
 }
 
+void require_hash(const fs::path& path, const std::string& sha256, const PlannedShard& shard) {
+    require(sha256 == shard.sha256, path.string(),
+            ": was changed after the plan (its SHA-256 is not that of shards.tsv); restore it, or "
+            "plan again");
+}
+
 }  // namespace
 
 ShardSize parse_size(const std::string& text) {
@@ -194,11 +200,15 @@ std::vector<PlannedShard> read_plan(const fs::path& folder) {
     return plan;
 }
 
+void require_planned(const fs::path& folder, const PlannedShard& shard) {
+    const fs::path path = folder / (shard.name + ".jsonl");
+    require_hash(path, models::sha256_of(path), shard);
+}
+
 std::vector<ManifestEntry> read_shard(const fs::path& folder, const PlannedShard& shard) {
     const fs::path path = folder / (shard.name + ".jsonl");
     const std::string text = read_file(path, size_t{4} << 30);
-    require(models::sha256_of_text(text) == shard.sha256, path.string(),
-            ": was changed after the plan (its SHA-256 is not that of shards.tsv); plan again");
+    require_hash(path, models::sha256_of_text(text), shard);
     return parse_manifest(text, folder, path.string());
 }
 

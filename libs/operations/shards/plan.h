@@ -56,6 +56,9 @@ std::vector<PlannedShard> write_plan(const std::filesystem::path& folder,
 // The rows of FOLDER/shards.tsv. Throws Error naming the file or the line.
 std::vector<PlannedShard> read_plan(const std::filesystem::path& folder);
 
+// Throws Error if the shard's file is not the planned one.
+void require_planned(const std::filesystem::path& folder, const PlannedShard& shard);
+
 // The entries of a shard. Throws Error if its file is not the planned one.
 std::vector<ManifestEntry> read_shard(const std::filesystem::path& folder,
                                       const PlannedShard& shard);

@@ -25,6 +25,7 @@ ShardDone checked(const fs::path& plan_folder, const PlannedShard& shard, const 
     require(done.shard_sha256 == shard.sha256, path.string(),
             ": is the result of another plan than ", plan_folder.string(),
             "; remove it, and run the shard again");
+    require_planned(plan_folder, shard);
     require(
         done.recordings == shard.recordings && done.transcribed + done.failed == shard.recordings,
         path.string(), ": ", done.transcribed, " transcribed and ", done.failed,
