@@ -29,7 +29,8 @@ void run(const gpt::EmbedToolOptions& options, Console& console) {
     gpt::Embedder embedder(ctx, model, options.embed(settings));
 
     ByteReader in(STDIN_FILENO, "stdin");
-    gpt::PromptReader texts(in, options.prompt_format(), "");
+    gpt::PromptReader texts(in, options.prompt_format(), "", false,
+                            [&](const std::string& warning) { console.warning(warning); });
     gpt::EmbedStream stream(
         embedder, *tokenizer,
         {before_text, settings.longest_of(model.config.n_positions), options.truncate}, console,

@@ -37,7 +37,9 @@ void run(const gpt::EvalToolOptions& options, Console& console) {
                                        reference ? &reference->rows : nullptr, options.context));
 
     ByteReader in(STDIN_FILENO, "stdin");
-    LineReader lines(in, options.input_format == "text");
+    const bool is_text = options.input_format == "text";
+    const auto warn = [&](const std::string& warning) { console.warning(warning); };
+    LineReader lines(in, is_text, is_text ? Utf8Check::Warn(warn) : Utf8Check::Warn());
     bool is_checked = false;
     while (const std::optional<std::string> line = lines.next()) {
         if (line->empty()) continue;

@@ -76,7 +76,8 @@ constexpr ToolHelp kHelp = {
 more than 65,536 tokens. A file, or all of stdin, is one document;
 --split-documents and --input-format jsonl find several in it. The end-of-text
 token is written before each document. Empty documents are left out. Bytes that
-are not UTF-8 become U+FFFD. A line of JSON has 64 MiB at most.
+are not UTF-8 become U+FFFD; a warning names the first of a file. A line of JSON
+has 64 MiB at most.
 --format ids writes the ids as text, one line per document, without end-of-text
 tokens.)",
     .examples = R"(# Train a tokenizer of 4,096 tokens

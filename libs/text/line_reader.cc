@@ -1,10 +1,12 @@
 #include "text/line_reader.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "core/error.h"
 #include "text/lines.h"
+#include "text/utf8.h"
 
 namespace hark {
 namespace {
@@ -20,6 +22,19 @@ void require_text(std::string_view first, const std::string& name) {
     const size_t zero = first.substr(0, kExamined).find('\0');
     require(zero == std::string::npos, name, ": this is no text (got a zero byte at offset ", zero,
             ", expected UTF-8); hark transcribe makes text of a recording");
+}
+
+void Utf8Check::look(std::string_view text, const std::string& name, int64_t line) {
+    const size_t at = warn_ ? first_invalid(text) : text.npos;
+    if (at == text.npos) return;
+    const std::string_view before = text.substr(0, at);
+    char byte[8];
+    std::snprintf(byte, sizeof byte, "0x%02X", static_cast<unsigned>(text[at]) & 0xFF);
+    warn_(concat(name, ": line ", line + std::count(before.begin(), before.end(), '\n'),
+                 ": not UTF-8 (got byte ", byte, " after ", at - (before.rfind('\n') + 1),
+                 " bytes of the line); such bytes are read as U+FFFD; iconv -f ISO-8859-1 -t UTF-8 "
+                 "converts Latin-1"));
+    warn_ = {};
 }
 
 std::optional<std::string> LineReader::next(const char* what) {
@@ -43,6 +58,7 @@ std::optional<std::string> LineReader::next(const char* what) {
     if (count_ == 1) require_text(ahead_, in_.name());
     std::string text = ahead_.substr(taken_, end - taken_);
     taken_ = std::min(end + 1, ahead_.size());
+    utf8_.look(text, in_.name(), count_);
     while (text.ends_with('\r') || (whole_ && text.ends_with('\n'))) text.pop_back();
     return text;
 }

@@ -85,7 +85,9 @@ std::string replace_invalid(std::string_view bytes) {
     return out;
 }
 
-bool is_valid_utf8(std::string_view bytes) {
+bool is_valid_utf8(std::string_view bytes) { return first_invalid(bytes) == bytes.npos; }
+
+size_t first_invalid(std::string_view bytes) {
     for (size_t at = 0; at < bytes.size();) {
         uint64_t eight = 0;  // ASCII, eight bytes at a time
         if (at + sizeof eight <= bytes.size()) {
@@ -96,10 +98,10 @@ bool is_valid_utf8(std::string_view bytes) {
             }
         }
         const Sequence sequence = sequence_at(bytes, at);
-        if (sequence.found != sequence.needed) return false;
+        if (sequence.found != sequence.needed) return at;
         at += sequence.needed;
     }
-    return true;
+    return bytes.npos;
 }
 
 size_t count_code_points(std::string_view text) {

@@ -29,6 +29,8 @@ class Utf8Stream {
 std::string replace_invalid(std::string_view bytes);
 
 bool is_valid_utf8(std::string_view bytes);
+// The offset of the first byte that is no part of UTF-8; npos if there is none.
+size_t first_invalid(std::string_view bytes);
 
 // Code points in valid UTF-8.
 size_t count_code_points(std::string_view text);

@@ -44,7 +44,8 @@ PromptRun::PromptRun(const GenerateToolOptions& options, Console& console, Conte
       encoder_(*file_, *tokenizer_, options.chat_options()),
       in_(STDIN_FILENO, "stdin", ranks, &interrupt_),
       out_(output_of(ranks), "stdout"),
-      prompts_(in_, options.prompt_format(), options.prompt_template(), options.chat.chat),
+      prompts_(in_, options.prompt_format(), options.prompt_template(), options.chat.chat,
+               [&console](const std::string& warning) { console.warning(warning); }),
       answers_(options.answers(encoder_.markers()), *tokenizer_, console, out_) {
     options.batch.apply_to(ctx);
     check_independent_sums(ctx, ranks);

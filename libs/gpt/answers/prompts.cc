@@ -49,8 +49,9 @@ std::string wrong_messages(const ordered_json& root) {
 }
 
 PromptReader::PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template,
-                           bool takes_messages)
-    : lines_(in, format == PromptFormat::whole),
+                           bool takes_messages, Utf8Check::Warn warn)
+    : lines_(in, format == PromptFormat::whole,
+             format == PromptFormat::jsonl ? Utf8Check::Warn() : std::move(warn)),
       format_(format),
       template_(std::move(prompt_template)),
       takes_messages_(takes_messages) {}

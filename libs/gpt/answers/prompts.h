@@ -44,12 +44,13 @@ std::string wrong_messages(const nlohmann::ordered_json& root);
 class PromptReader {
   public:
     // A non-empty template has "{}"; the input replaces each of them. takes_messages: "messages",
-    // "tools" and "documents" of a JSON line are read.
+    // "tools" and "documents" of a JSON line are read. `warn`: of a text that is not UTF-8, once.
     PromptReader(ByteReader& in, PromptFormat format, std::string prompt_template,
-                 bool takes_messages = false);
+                 bool takes_messages = false, Utf8Check::Warn warn = {});
 
-    // Returns nullopt at the end of the stream. Invalid UTF-8 becomes U+FFFD. Throws Error if a
-    // line, or the whole prompt, is longer than kMaxLineBytes (text/lines.h).
+    // Returns nullopt at the end of the stream. Invalid UTF-8 becomes U+FFFD; in a line of JSON it
+    // is that line's error. Throws Error if a line, or the whole prompt, is longer than
+    // kMaxLineBytes (text/lines.h).
     std::optional<Prompt> next();
 
   private:

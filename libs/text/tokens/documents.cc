@@ -157,11 +157,22 @@ InputFile::~InputFile() {
 
 struct DocumentReaders::Input {
     Input(const std::string& path, const DocumentOptions& options,
-          const DocumentReader::LastCut& last_cut)
-        : file(path), documents(file.bytes(), options, last_cut) {}
+          const DocumentReader::LastCut& last_cut, const Utf8Check::Warn& warn)
+        : file(path), documents(file.bytes(), options, last_cut), utf8(warn) {}
+
+    std::optional<TextBlock> next() {
+        std::optional<TextBlock> block = documents.next();
+        // A line of JSON that is not UTF-8 is an error of its own.
+        if (!block || block->first_line > 0) return block;
+        utf8.look(block->text, file.bytes().name(), line);
+        line += std::count(block->text.begin(), block->text.end(), '\n');
+        return block;
+    }
 
     InputFile file;
     DocumentReader documents;
+    Utf8Check utf8;
+    int64_t line = 1;
 };
 
 DocumentReaders::DocumentReaders(std::vector<std::string> paths, const DocumentOptions& options,
@@ -180,8 +191,9 @@ std::optional<TextBlock> DocumentReaders::next() {
     while (current_ < paths_.size()) {
         std::optional<TextBlock> block;
         try {
-            if (!input_) input_ = std::make_unique<Input>(paths_[current_], options_, last_cut_);
-            block = input_->documents.next();
+            if (!input_)
+                input_ = std::make_unique<Input>(paths_[current_], options_, last_cut_, warning_);
+            block = input_->next();
             if (block) return block;
             if (!input_->documents.empty())
                 all_empty_ = false;

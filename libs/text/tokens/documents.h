@@ -94,7 +94,8 @@ class DocumentReaders {
   public:
     using Problem = std::function<void(const std::string&)>;
     // "-" is standard input, and so is no path at all. If an input cannot be read, `problem` gets
-    // the error and the next input is read; `warning` gets an input without a byte.
+    // the error and the next input is read; `warning` gets an input without a byte,
+    // and of one that is not UTF-8 where.
     DocumentReaders(std::vector<std::string> paths, const DocumentOptions& options,
                     DocumentReader::LastCut last_cut, Problem problem, Problem warning);
     ~DocumentReaders();
