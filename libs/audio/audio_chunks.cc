@@ -162,9 +162,10 @@ void AudioChunks::take_part(Channels& fresh) {
 }
 
 void AudioChunks::check_whole() {
-    const std::string loss = decoder_->loss();
-    if (!loss.empty()) {
-        const std::string message = concat(input_->name(), ": ", loss);
+    const Loss loss = decoder_->loss();
+    if (!loss.text.empty()) {
+        const std::string message = concat(input_->name(), ": ", loss.text);
+        lacks_end_ = loss.is_end && !options_.allow_truncated;
         require(options_.allow_truncated, message);
         warning_ = message;
     }
@@ -208,6 +209,7 @@ void AudioChunks::emit(size_t channel, size_t samples, bool last) {
     chunk.start = emitted_;
     chunk.last = last;
     if (last) chunk.error = error_;
+    chunk.lacks_end = last && lacks_end_;
     if (last) chunk.warning = warning_;
     chunk.document.add("samples", Tensor(from.data(), Dtype::f32, {static_cast<int64_t>(samples)}));
     from.erase(from.begin(), from.begin() + static_cast<ptrdiff_t>(samples));

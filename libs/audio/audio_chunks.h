@@ -85,6 +85,7 @@ class AudioChunks {
     int64_t emitted_ = 0;             // samples in chunks, the same for every channel
     std::deque<Chunk> ready_;
     std::string error_, warning_;
+    bool lacks_end_ = false;  // with an error
     bool ended_ = false;
 };
 

@@ -50,15 +50,15 @@ double Coverage::end() const {
     return (counted_ ? begin_ + decoded_ + gaps_ : end_) + padding_;
 }
 
-std::string Coverage::loss(double declared, double found) const {
+Loss Coverage::loss(double declared, double found) const {
     const double short_by = declared > 0 ? std::max(0.0, declared - found) : 0;
     double inside = gaps_ + (counted_ ? 0 : steps_);
     if (damaged_) inside += std::max(0.0, damage_end_ - end_ - short_by);  // the last packets
     // A damaged timestamp may be years ahead.
     if (declared > 0 && inside > declared) inside = std::max(0.0, declared - decoded_);
-    if (inside + short_by <= kMaxMissing) return "";
-    std::string text;
-    if (short_by > kMaxMissing || short_by > inside) text = ends_at(found, declared);
+    if (inside + short_by <= kMaxMissing) return {};
+    std::string text, end;
+    if (short_by > kMaxMissing || short_by > inside) text = end = ends_at(found, declared);
     if (inside > kMaxMissing || text.empty()) {
         if (!text.empty()) text += "; ";
         text += fixed(inside, inside < kMaxMissing ? 3 : 1) + " s are missing";
@@ -68,7 +68,7 @@ std::string Coverage::loss(double declared, double found) const {
     } else if (!std::isnan(first_damage_) && first_damage_ < found - kMaxMissing) {
         text += "; damaged at " + fixed(first_damage_, 1) + " s";
     }
-    return text;
+    return {text, text == end};
 }
 
 }  // namespace hark

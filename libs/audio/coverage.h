@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "audio/decoder.h"
 #include "formats/recordings.h"
 
 namespace hark {
@@ -31,10 +32,9 @@ class Coverage {
 
     double end() const;
     double decoded() const { return decoded_; }
-    // What is missing, as "ends at 13.3 of 26.7 s" or "3.2 s are missing at 12.0 s"; empty if that
-    // is at most kMaxMissing. `declared` is where the recording ends, 0 if nothing says so, and
-    // `found` the end that is compared with it.
-    std::string loss(double declared, double found) const;
+    // What is missing, if that is more than kMaxMissing. `declared` is where the recording ends, 0
+    // if nothing says so, and `found` the end that is compared with it.
+    Loss loss(double declared, double found) const;
 
   private:
     double begin_ = std::numeric_limits<double>::quiet_NaN();  // expected timestamp, first frame

@@ -20,14 +20,19 @@ struct AudioBlock {
     std::shared_ptr<PartSink> part = nullptr;
 };
 
+// What a recording lacks up to where it has been decoded.
+struct Loss {
+    std::string text;  // "ends at 13.3 of 26.7 s" or "3.2 s are missing at 12.0 s"; empty: nothing
+    bool is_end = false;  // only the end is missing
+};
+
 class Decoder {
   public:
     virtual ~Decoder() = default;
     // Reads the next block; false at the end. Throws Error naming the input if it cannot be read.
     virtual bool next(AudioBlock& block) = 0;
-    // Returns what is missing up to here, as "ends at 13.3 of 26.7 s" or "3.2 s are missing at 12.0
-    // s"; empty if nothing is. The end is checked after next() has returned false.
-    virtual std::string loss() const { return ""; }
+    // The end is checked after next() has returned false.
+    virtual Loss loss() const { return {}; }
 };
 
 inline constexpr int kMinRate = 1000, kMaxRate = 768000;  // Hz; others are refused as damage

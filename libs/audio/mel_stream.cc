@@ -75,7 +75,7 @@ void MelStream::push(const Chunk& audio, const Emit& emit) {
                            recording.frames.begin() + static_cast<ptrdiff_t>(recording.taken));
     recording.taken = 0;
     if (!audio.last) return;
-    finish(recording, audio.error, emit);
+    finish(recording, audio.error, audio.lacks_end, emit);
     open_.erase(found);
 }
 
@@ -84,11 +84,12 @@ int64_t MelStream::complete(const Recording& recording) const {
 }
 
 void MelStream::abandon(const std::string& error, const Emit& emit) {
-    for (auto& [id, recording] : open_) finish(recording, error, emit);
+    for (auto& [id, recording] : open_) finish(recording, error, false, emit);
     open_.clear();
 }
 
-void MelStream::finish(Recording& recording, const std::string& error, const Emit& emit) {
+void MelStream::finish(Recording& recording, const std::string& error, bool lacks_end,
+                       const Emit& emit) {
     recording.log_mel.finish(recording.frames);
     if (normalize_) normalize_log_mel(recording.frames);
     for (;;) {
@@ -96,6 +97,7 @@ void MelStream::finish(Recording& recording, const std::string& error, const Emi
         const bool last = left <= chunk_frames_;
         Chunk chunk = take(recording, std::min(left, chunk_frames_), last);
         if (last) chunk.error = error;
+        chunk.lacks_end = last && lacks_end;
         emit(std::move(chunk));
         if (last) return;
     }

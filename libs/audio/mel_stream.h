@@ -57,7 +57,7 @@ class MelStream {
         std::deque<Extra> extras;
     };
 
-    void finish(Recording& recording, const std::string& error, const Emit& emit);
+    void finish(Recording& recording, const std::string& error, bool lacks_end, const Emit& emit);
     int64_t complete(const Recording& recording) const;  // frames not yet emitted
     Chunk take(Recording& recording, int64_t frames, bool last);
 

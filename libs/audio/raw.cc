@@ -49,14 +49,14 @@ bool RawDecoder::next(AudioBlock& block) {
     }
 }
 
-std::string RawDecoder::loss() const {
+Loss RawDecoder::loss() const {
     const auto seconds = [&](int64_t bytes) {
         return static_cast<double>(bytes) / static_cast<double>(frame_) / format_.rate;
     };
-    if (!ended_) return "";
-    if (taken_ < declared_) return ends_at(seconds(taken_), seconds(declared_));
-    if (held_ == 0 || declared_ >= 0) return "";
-    return concat("ends inside a sample (got ", held_, " of ", frame_, " bytes)");
+    if (!ended_) return {};
+    if (taken_ < declared_) return {ends_at(seconds(taken_), seconds(declared_)), true};
+    if (held_ == 0 || declared_ >= 0) return {};
+    return {concat("ends inside a sample (got ", held_, " of ", frame_, " bytes)")};
 }
 
 }  // namespace hark

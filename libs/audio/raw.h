@@ -23,7 +23,7 @@ class RawDecoder : public Decoder {
   public:
     RawDecoder(Input& input, const RawFormat& format, int64_t bytes = -1);
     bool next(AudioBlock& block) override;
-    std::string loss() const override;
+    Loss loss() const override;
 
   private:
     Input& input_;

@@ -109,13 +109,14 @@ class SndfileDecoder : public Decoder {
         return !ended_;
     }
 
-    std::string loss() const override {
+    Loss loss() const override {
         const auto seconds = [&](sf_count_t frames) {
             return static_cast<double>(frames) / info_.samplerate;
         };
         const bool cut =
             ended_ && info_.frames < SF_COUNT_MAX && seconds(info_.frames - frames_) > kMaxMissing;
-        return cut ? ends_at(seconds(frames_), seconds(info_.frames)) : "";
+        if (!cut) return {};
+        return {ends_at(seconds(frames_), seconds(info_.frames)), true};
     }
 
   private:

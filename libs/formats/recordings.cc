@@ -27,6 +27,7 @@ int64_t index_of(const Document& document, const char* key) {
 }
 
 constexpr int kMelFramesPerSecond = 100;
+constexpr const char *kMissingKey = "missing", *kLacksEnd = "end";
 
 // A recording that ends with this chunk.
 void count_chunk(const Chunk& chunk) {
@@ -83,6 +84,7 @@ Chunk RecordingReader::parse(Document document) const {
     chunk.start = index_of(document, "start");
     chunk.last = text_of(document, "last", "false") == "true";
     chunk.error = text_of(document, "error", "");
+    chunk.lacks_end = text_of(document, kMissingKey, "") == kLacksEnd;
     chunk.document = std::move(document);
 
     const Tensor values = chunk.values();
@@ -149,16 +151,6 @@ std::string ends_at(double found_seconds, double stated_seconds) {
     return text;
 }
 
-bool is_early_end(const std::string& error) {
-    const size_t begin = error.rfind("ends at ");
-    if (begin == error.npos) return false;
-    double found = 0, stated = 0;
-    int length = 0;
-    return std::sscanf(error.c_str() + begin, "ends at %lf of %lf s%n", &found, &stated, &length) ==
-               2 &&
-           begin + static_cast<size_t>(length) == error.size();
-}
-
 void write_chunk(ByteWriter& out, Chunk chunk) {
     const ProfileSpan span("write");
     if (chunk.start == 0) span.follow(chunk.source, chunk.channel);
@@ -173,8 +165,10 @@ void write_chunk(ByteWriter& out, Chunk chunk) {
     metadata["start"] = std::to_string(chunk.start);
     metadata.erase("last");
     metadata.erase("error");
+    metadata.erase(kMissingKey);
     if (chunk.last) metadata["last"] = "true";
     if (!chunk.error.empty()) metadata["error"] = chunk.error;
+    if (chunk.lacks_end) metadata[kMissingKey] = kLacksEnd;
     write_document(out, chunk.document);
 }
 

@@ -23,6 +23,7 @@ struct Chunk {
     int64_t start = 0;   // index of the first sample or frame within the recording
     bool last = false;
     std::string error;    // on the last chunk: what broke the recording
+    bool lacks_end = false;  // with an error: the recording is whole up to here
     std::string warning;  // on the last chunk, for the console; not part of the stream
     Document document;    // with the tensor, and everything that is passed on
 
@@ -73,8 +74,6 @@ void add_speech(Document& document, std::span<const Region> regions);
 // "ends at 13.3 of 26.7 s": the error of a recording that is shorter than its container states,
 // with as many digits as show the difference.
 std::string ends_at(double found_seconds, double stated_seconds);
-// Whether `error` says that alone, after the recording's name.
-bool is_early_end(const std::string& error);
 
 // Sets a chunk's metadata from its fields and writes the document.
 void write_chunk(ByteWriter& out, Chunk chunk);

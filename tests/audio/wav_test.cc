@@ -34,7 +34,7 @@ Decoded decode(Input& input, const std::function<std::unique_ptr<Decoder>(Input&
             result.samples.insert(result.samples.end(), block.samples.begin(), block.samples.end());
             result.format = block;
         }
-        if (decoder) result.error = decoder->loss();
+        if (decoder) result.error = decoder->loss().text;
     } catch (const Error& failure) {
         result.error = failure.what();
     }

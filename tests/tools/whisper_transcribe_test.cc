@@ -298,6 +298,7 @@ TEST(WhisperTranscribe, ClipsBeforeAMissingPartAreWhole) {
     const std::string half =
         run_shell("head -c 80270 '" + samples_dir().string() + "/story.mp3' | audio-decode - | mel")
             .out;
+    EXPECT_NE(half.find(R"("missing":"end")"), std::string::npos);
     const ProcessResult before = transcribe_mel({"--clip", "0,10"}, half);
     EXPECT_EQ(before.exit_code, 0) << before.err;
     EXPECT_EQ(before.err, "");

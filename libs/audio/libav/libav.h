@@ -44,6 +44,6 @@ using FillLibavVersions = void (*)(LibavVersions& found);
 
 // Increase it with every change of Decoder, Input, Helpers or LibavVersions: a library of another
 // build is refused.
-inline constexpr int kLibavAbi = 3;
+inline constexpr int kLibavAbi = 4;
 
 }  // namespace hark

@@ -39,7 +39,7 @@ class LibavDecoder : public Decoder {
   public:
     LibavDecoder(Input& input, int track, Helpers* helpers);
     bool next(AudioBlock& block) override;
-    std::string loss() const override;
+    Loss loss() const override;
 
   private:
     void begin_coverage();
@@ -271,18 +271,21 @@ double LibavDecoder::found_end() const {
     return std::max(end, *std::max_element(all.begin(), all.end()));
 }
 
-std::string LibavDecoder::loss() const {
+Loss LibavDecoder::loss() const {
     const double stated = declared_ > 0 ? declared_
                                         : stated_end(container_.format(), container_.track(),
                                                      container_.stream_ends(), longest_frame_);
-    std::string text = coverage_.loss(ended_ ? stated : 0, found_end());
-    const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+    Loss loss = coverage_.loss(ended_ ? stated : 0, found_end());
+    const auto add = [&](const std::string& more) {
+        loss.text += (loss.text.empty() ? "" : "; ") + more;
+        loss.is_end = false;
+    };
     if (draining_ && container_.broken() != 0)
         add(concat("cannot be read after ", coverage_.end(),
                    " s: ", libav_error(container_.broken())));
     if (bad_packets_ > 2 && bad_packets_ * 10 > packets_)
         add(concat("damaged: ", bad_packets_, " of ", packets_, " packets cannot be decoded"));
-    return text;
+    return loss;
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ void read_recordings(ByteReader& in, int64_t n_mels, const Recordings::Put& put)
         recording.add(*chunk, n_mels);
         if (!chunk->last) continue;
         const size_t bytes = recording.bytes();
-        ReceivedRecording received{chunk->source, chunk->channel, chunk->error,
+        ReceivedRecording received{chunk->source, chunk->channel, chunk->error, chunk->lacks_end,
                                    std::move(recording)};
         open.erase(chunk->recording);
         if (!put(std::move(received), bytes)) return;

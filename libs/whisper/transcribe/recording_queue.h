@@ -11,6 +11,7 @@ namespace hark::whisper {
 // A recording whose last document has been read.
 struct ReceivedRecording {
     std::string source, channel, error;
+    bool lacks_end;  // the error is that alone
     MelRecording mel;
 };
 

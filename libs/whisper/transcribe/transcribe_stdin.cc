@@ -41,10 +41,10 @@ void warn_of_empty_clips(const std::vector<double>& clips, const MelRecording& m
 }
 
 // Whether the recording has all that the clips ask for, though it ends early.
-bool has_clips(const std::vector<double>& clips, const MelRecording& mel,
-               const std::string& error) {
-    if (clips.empty() || clips.size() % 2 == 1 || !is_early_end(error)) return false;
-    return *std::max_element(clips.begin(), clips.end()) <= seconds_of(mel.content_frames());
+bool has_clips(const std::vector<double>& clips, const ReceivedRecording& recording) {
+    if (clips.empty() || clips.size() % 2 == 1 || !recording.lacks_end) return false;
+    return *std::max_element(clips.begin(), clips.end()) <=
+           seconds_of(recording.mel.content_frames());
 }
 
 void report(const RecordingInfo& info, const std::string& error, Console& console) {
@@ -59,8 +59,7 @@ void add(ReceivedRecording recording, const RunOptions& options, Transcriber& tr
     const RecordingInfo info = {recording.source, recording.channel, "",
                                 seconds_of(recording.mel.content_frames())};
     const std::string failure = output.plan(info);
-    if (has_clips(options.transcribe.clips, recording.mel, recording.error))
-        recording.error.clear();
+    if (has_clips(options.transcribe.clips, recording)) recording.error.clear();
     if (!failure.empty())
         recording.mel = MelRecording();
     else if (recording.error.empty())
