@@ -34,8 +34,10 @@ void run(const whisper::RunOptions& given, Console& console) {
     whisper::RunOptions options = given;
     options.check();
     if (options.output.is_private) keep_private();
-    require_piped_stdin("a mel stream", "audio-decode talk.mp3 | mel | whisper-transcribe");
-    widen_pipe(STDIN_FILENO);
+    if (!options.check_only) {
+        require_piped_stdin("a mel stream", "audio-decode talk.mp3 | mel | whisper-transcribe");
+        widen_pipe(STDIN_FILENO);
+    }
     whisper::transcribe_stdin(options, console);
 }
 

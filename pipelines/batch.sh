@@ -277,7 +277,7 @@ transcribe_all() {
         say "the pipe broke ($statuses); next: $suspect alone"
         transcribe "$suspect"
         if [ -z "${state[$suspect]:-}${stopped}" ]; then
-            check_transcriber 1600 "${transcriber[@]}" || { stopped=1; break; }
+            still_transcribes "${transcriber[@]}" || { stopped=1; break; }
             state[$suspect]=failed reason[$suspect]="broke the pipe ($statuses)"
         fi
         list_todo

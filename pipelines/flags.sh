@@ -12,6 +12,7 @@ learn_flags() {
     local tool name letter metavar is_switch completes choices help word
     for tool in "$@"; do
         while IFS=$'\t' read -r name letter metavar is_switch completes choices help; do
+            [ "$name" != check ] || continue # of the tool alone
             flag_completes[--$name]="${flag_completes[--$name]:-$completes}"
             word="--no-$name"
             [ "$is_switch" = - ] || [ -n "${flag_owner[$word]:-}" ] ||

@@ -93,7 +93,7 @@ else
     mel+=(--raw s16le)
 fi
 transcriber=(whisper-transcribe --live --format "$format" "${transcriber[@]}")
-check_transcriber 1 "${transcriber[@]:1}" || exit
+check_transcriber "${transcriber[@]:1}" || exit
 [ "$mels" = 80 ] || mel+=(--mels "$mels")
 [ -z "$show_pipe" ] || {
     show_stages "$(quoted "${source[@]}")" "$(quoted "${mel[@]}")" "$(quoted "${transcriber[@]}")"

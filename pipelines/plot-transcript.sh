@@ -58,7 +58,7 @@ recording="${inputs[0]}" name="${inputs[0]##*/}"
 out="${inputs[1]:-${name%.*}.png}"
 [ ! -d "$out" ] || die "$out: expected a file for the picture, found a folder"
 [ -d "$(dirname "$out")" ] || die "$out: there is no such folder to write to"
-check_transcriber 1 --word-timestamps --format json "${transcriber[@]}" || exit
+check_transcriber --word-timestamps --format json "${transcriber[@]}" || exit
 
 strip=20    # seconds
 longest=600 # seconds: the picture of more would be too tall to look at

@@ -20,24 +20,21 @@ use_tools() {
     return 1
 }
 
-# check_transcriber SAMPLES OPTION...: that much silence goes through the pipe, so that a wrong flag,
-# model or language ends a run before its first recording. One sample makes no window, so nothing is
-# computed. Sets `mels` to what the model takes, and `task` if that is detect, or says what is wrong
-# and returns whisper-transcribe's status.
+# check_transcriber OPTION...: a wrong flag, model or language ends a run before its first recording.
+# Sets `mels` and `task` to what whisper-transcribe takes, or says what is wrong and returns its status.
 check_transcriber() {
-    local bytes=$(($1 * 2)) said status
-    shift
-    for mels in 80 128; do
-        said="$(head -c "$bytes" /dev/zero | mel --raw s16le --mels "$mels" 2> /dev/null |
-            whisper-transcribe "$@" 2>&1 > /dev/null)"
-        status=$?
-        [ "$status" -ne 0 ] || return 0
-        # Silence has no language to detect.
-        [[ "$said" != *"no speech to detect a language in"* ]] || { task=detect && return; }
-        [[ "$said" == *"use mel --mels 128"* ]] || break
-    done
-    echo "${said//--model/$model_flag}" >&2
-    return "$status"
+    local said status
+    said="$(whisper-transcribe --check "$@" 2>&1 < /dev/null)"
+    status=$?
+    [ "$status" -eq 0 ] || { echo "${said//--model/$model_flag}" >&2 && return "$status"; }
+    mels="$(sed -n 's/^mels\t//p' <<< "$said")" task="$(sed -n 's/^task\t//p' <<< "$said")"
+}
+
+# still_transcribes OPTION...: whether a tenth of a second of silence goes through the pipe; it has no
+# language to detect.
+still_transcribes() {
+    [ "$task" = detect ] || head -c 3200 /dev/zero | mel --quiet --raw s16le --mels "$mels" |
+        whisper-transcribe "$@" > /dev/null
 }
 
 # find_recordings FOLDER: the paths of those in it and in its folders, each followed by a NUL; a folder
@@ -219,7 +216,7 @@ check_pipe() {
     done
     said="$(audio-decode "${decode[@]}" /dev/null 2>&1 > /dev/null)"
     [ $? -ne 2 ] || { echo "$said" >&2 && return 2; }
-    check_transcriber 1 "${transcriber[@]}" "$@"
+    check_transcriber "${transcriber[@]}" "$@"
 }
 
 # pipe_of OPTION...: the pipe, as a shell reads it.

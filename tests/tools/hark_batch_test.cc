@@ -196,10 +196,11 @@ TEST_F(BatchScript, ARecordingThatBreaksThePipelineFailsButNotAllDoWhenTheToolsB
     folder_.copy("key.wav", "in/key.wav");
     // A model of 128 mels, which takes silence only.
     tool("mel", "cat > /dev/null; [[ \"$*\" != *raw* ]] || echo silence; echo \"${@: -2}\"");
-    tool("whisper-transcribe",
-         "said=\"$(cat)\"\n[[ \"$said\" = *'--mels 128' ]] || { echo use mel --mels 128 >&2; exit "
-         "1; }\n"
-         "[[ \"$said\" = silence* ]] || kill -9 $$\n");
+    const std::string check =
+        "[[ \"$*\" != *--check* ]] || { printf 'mels\\t128\\ntask\\ttranscribe\\n'; exit; }\n";
+    tool("whisper-transcribe", check +
+                                   "said=\"$(cat)\"\n[[ \"$said\" = *'--mels 128' ]] || exit 1\n"
+                                   "[[ \"$said\" = silence* ]] || kill -9 $$\n");
     ProcessResult result = batch("--output-dir out in");
     EXPECT_EQ(result.exit_code, 1);
     expect_contains(result.err, "0 transcribed, 0 already there, 1 failed, 0 left");
@@ -207,9 +208,7 @@ TEST_F(BatchScript, ARecordingThatBreaksThePipelineFailsButNotAllDoWhenTheToolsB
               "in/key.wav\tbroke the pipe (exit statuses of audio-decode, mel, "
               "whisper-transcribe: 0 0 137)\n");
 
-    tool("whisper-transcribe",
-         "cat > /dev/null; [ ! -e used ] || { echo no GPU >&2; exit 1; }\n"
-         "touch used");
+    tool("whisper-transcribe", check + "cat > /dev/null; echo no GPU >&2; exit 1\n");
     result = batch("--output-dir out --retry in");
     EXPECT_EQ(result.exit_code, 1);
     expect_contains(result.err, "no GPU");

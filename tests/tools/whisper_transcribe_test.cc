@@ -310,6 +310,21 @@ TEST(WhisperTranscribe, ClipsBeforeAMissingPartAreWhole) {
     }
 }
 
+// Without a stream, so that a script knows before its first recording.
+TEST(WhisperTranscribe, ChecksItsOptionsAndSaysWhatItTakes) {
+    const auto check = [](std::vector<std::string> arguments) {
+        arguments.push_back("--check");
+        return transcribe_mel(arguments, "garbage");
+    };
+    EXPECT_EQ(check({}).out, "mels\t80\ntask\ttranscribe\n");
+    EXPECT_EQ(check({"--live"}).out, "mels\t80\ntask\ttranscribe\n");
+    EXPECT_EQ(check({"--task", "detect"}).out, "mels\t80\ntask\tdetect\n");
+    EXPECT_EQ(check({}).err, "");
+    expect_fails_without_output(check({"--language", "klingon"}), 1, "klingon");
+    expect_fails_without_output(check({"--live", "--language", "klingon"}), 1, "klingon");
+    expect_fails_without_output(check({"--suppress-tokens", "99999"}), 1, "99999");
+}
+
 TEST(WhisperTranscribe, VerboseNamesStagesAndQuietLeavesErrors) {
     const DetectedLanguages by_themselves;
     const std::string stages = transcribe_mel({"--verbose"}, sea_mel()).err;

@@ -18,9 +18,9 @@ namespace {
 // The name under which arguments without a flag are kept; no flag of its own.
 constexpr const char* kPositional = "positional";
 // Flags that neither a variable nor a configuration file sets: the tools of a pipe would write to
-// the same file.
-constexpr const char* kCommandLineOnly[] = {"config",  "help",    "help-all", "help-as",
-                                            "metrics", "profile", "version"};
+// the same file, or all runs would do something else.
+constexpr const char* kCommandLineOnly[] = {"check",   "config",  "help",    "help-all",
+                                            "help-as", "metrics", "profile", "version"};
 
 // What other programs call a flag of ours.
 const std::map<std::string, std::string> kOtherSpellings = {

@@ -133,6 +133,13 @@ TextLayout text_layout(const OutputOptions& output, const Console& console) {
     return {output.text.times, output.text.confidence && console.colors(STDOUT_FILENO)};
 }
 
+// --check
+void write_what_is_taken(const Config& config, const RunOptions& options) {
+    ByteWriter out(STDOUT_FILENO, "stdout");
+    out.write(concat("mels\t", config.n_mels, "\ntask\t", options.transcribe.task, "\n"));
+    out.flush();
+}
+
 // Ctrl-C ends the sound and makes all text final.
 void transcribe_live_stdin(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                            const RunOptions& options, StageTimes& times, Console& console) {
@@ -144,6 +151,7 @@ void transcribe_live_stdin(Context& ctx, const Model& model, const Tokenizer& to
                       });
     LiveSession session(ctx, model, tokenizer, options.transcribe,
                         listener_of(output, times, console));
+    if (options.check_only) return write_what_is_taken(model.config, options);
     LiveChunkQueue queue(STDIN_FILENO, "stdin");
     on_ending_signal(queue.stopper());
     transcribe_live(queue, session);
@@ -162,6 +170,7 @@ void check_detect(const OutputOptions& output) {
 void detect_all(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                 const RunOptions& options, StageTimes& times, Console& console) {
     LanguageDetector detector(ctx, model, tokenizer, options.transcribe);
+    if (options.check_only) return write_what_is_taken(model.config, options);
     RecordingQueue queue(STDIN_FILENO, "stdin", model.config.n_mels, 1);
     ByteWriter out(STDOUT_FILENO, "stdout");
     while (std::optional<ReceivedRecording> one = queue.next(true)) {
@@ -196,7 +205,7 @@ int speech_threads(const RunOptions& options) {
 void transcribe_all(const RunOptions& options, Console& console, int64_t& windows) {
     const std::unique_ptr<ModelFile> file = open_model(find_model(options.model, "whisper"));
     std::optional<RecordingQueue> queue;  // the stages before work while the model is read
-    if (!options.live && options.transcribe.task != "detect")
+    if (!options.check_only && !options.live && options.transcribe.task != "detect")
         queue.emplace(STDIN_FILENO, "stdin", file->config().n_mels, kMostRecordingsAhead,
                       speech_threads(options));
     Context ctx = options.compute.context(console);
@@ -228,6 +237,7 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
     Transcriber transcriber(ctx, model, tokenizer, options.transcribe,
                             listener_of(output, progress, tally, times, console),
                             draft ? &*draft : nullptr);
+    if (options.check_only) return write_what_is_taken(model.config, options);
     windows = transcriber.slots();
     transcribe_all(*queue, options, transcriber, output, tally, console);
     add_memory("activations", static_cast<int64_t>(ctx.arena.peak()));
@@ -252,6 +262,8 @@ void RunOptions::flags(Flags& flags) {
     flags.add_switch("live", live, "transcribe sound while it comes (mel --chunk 1)")
         .essential()
         .details("As jsonl: lines of what may still change, and of what is final");
+    flags.add_switch("check", check_only, "check options and model, print what they take, and end")
+        .details("Reads no input. A line each: mels, tab, their number; task, tab, its name.");
     flags.reject_arguments([](const std::string& files, const std::string& options) {
         return concat("reads a mel stream, not files; type: audio-decode ", files,
                       " | mel | whisper-transcribe", options, ", or: hark transcribe ", files,

@@ -15,6 +15,7 @@ struct RunOptions {
     OutputOptions output;
     ComputeOptions compute;
     bool live = false;
+    bool check_only = false;
 
     void flags(Flags& flags);
     // Throws UsageError if options conflict. Sets options that depend on others.
