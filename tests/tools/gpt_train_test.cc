@@ -340,6 +340,25 @@ TEST(GptTrain, OutliersAreSkippedAndSaidAlsoInARunThatGoesOn) {
 
 // One question four times, each time with another answer that is right.
 // The contents of an event file are checked in tests/gpt/event_file_test.cc.
+// The first lines of --help's examples that make a configuration and train by it.
+TEST(GptTrain, TheConfigurationOfTheHelpTrains) {
+    std::istringstream help(run_tool("gpt-train", {"--help"}).out);
+    std::string config, train;
+    for (std::string line; std::getline(help, line);) {
+        line.erase(0, line.find_first_not_of(' '));
+        if (config.empty() && line.starts_with("printf ")) config = line;
+        if (train.empty() && line.starts_with("gpt-train --config ")) train = line;
+    }
+    const TemporaryDirectory folder;
+    const ProcessResult run = run_shell(
+        "cd '" + folder.path().string() + "' && ln -s '" + (data() / "tok").string() + "' tok && " +
+        "ln -s '" + (data() / "train.bin").string() + "' a.bin && " + config + " && " + train +
+        " --steps 2 -t 1 --device cpu && cat t");
+    EXPECT_EQ(run.exit_code, 0) << config << "\n" << train << "\n" << run.err;
+    EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 3) << run.out;
+    EXPECT_TRUE(fs::exists(folder.path() / "run/model.safetensors"));
+}
+
 TEST(GptTrain, WrongCommandLines) {
     const TemporaryDirectory folder;
     const fs::path out = folder.path() / "run";
