@@ -86,6 +86,7 @@ gpt-tokenize --train-tokenizer --vocab-size 4095 -o tok *.txt
 gpt-tokenize --tokenizer tok --val-output val.bin *.txt > train.bin
 # Read a token file
 gpt-tokenize --tokenizer tok --decode train.bin | head)",
+    .is_measured = true,
 };
 
 }  // namespace

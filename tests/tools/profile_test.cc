@@ -253,6 +253,27 @@ TEST(Profile, OfAKilledToolCanBeRead) {
     EXPECT_NE(run.out.find("wait.in"), std::string::npos) << run.out << run.err;
 }
 
+TEST(Profile, OfTokenFilesHasTheirStages) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/";
+    std::string text;
+    for (int i = 0; text.size() < 100'000; ++i) text += "Line " + std::to_string(i * i) + ".\n";
+    write_text(p + "text", text);
+    const ProcessResult trained =
+        run_tool("gpt-tokenize", {"--train-tokenizer", "--vocab-size", "300", "--output-dir",
+                                  p + "tok", p + "text", "--profile", p + "trained"});
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+    const ProcessResult run = run_tool(
+        "gpt-tokenize", {"--tokenizer", p + "tok", p + "text", "--profile", p + "t", "--stats"});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_NE(run.err.find("tokenize"), std::string::npos) << run.err;
+    for (const auto& [file, stages] : std::map<std::string, std::vector<std::string>>{
+             {"trained", {"read", "train"}}, {"t", {"read", "tokenize", "wait.out"}}})
+        for (const std::string& stage : stages)
+            EXPECT_NE(read_text(p + file).find("\"gpt-tokenize." + stage + "\""), std::string::npos)
+                << stage << " in " << file;
+}
+
 TEST(Profile, OfTrainingHasItsStages) {
     const TemporaryDirectory folder;
     const std::string p = folder.path().string() + "/";

@@ -5,6 +5,8 @@
 #include <exception>
 #include <mutex>
 
+#include "core/profile/profile.h"
+
 namespace hark {
 namespace {
 
@@ -17,6 +19,7 @@ struct Task {
 
 EncodedBlock encoded(TextBlock block, Tokenizer::Encoder& encoder,
                      const EncodeBlocksOptions& options) {
+    const ProfileSpan span("tokenize");
     EncodedBlock out;
     read_json_lines(block, options.key, out.problems);
     out.bytes = block.text.size();

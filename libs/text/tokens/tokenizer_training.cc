@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/files/files.h"
+#include "core/profile/profile.h"
 #include "text/bpe_builder.h"
 #include "text/bpe_writer.h"
 #include "text/byte_alphabet.h"
@@ -120,6 +121,7 @@ void train_tokenizer(const TrainingOptions& options, const DocumentOptions& docu
             return bytes ? last_word_cut(text) : text.rfind('\n') + 1;
         },
         console);
+    const ProfileSpan span("train");
     if (bytes)
         train_bytes(options, texts, directory, console);
     else
