@@ -4,8 +4,8 @@ namespace hark {
 namespace {
 
 constexpr KnownGpu kKnownGpus[] = {
-#define HARK_GPU(NAME, DRIVERS_NAME, BF16, COPY, LINK, MEMORY, WATTS) \
-    {NAME, DRIVERS_NAME, BF16, COPY, LINK, MEMORY, WATTS},
+#define HARK_GPU(NAME, DRIVERS_NAME, CAPABILITY, BF16, COPY, LINK, MEMORY, WATTS) \
+    {NAME, DRIVERS_NAME, CAPABILITY, BF16, COPY, LINK, MEMORY, WATTS},
 #include "operations/gpus.def"
 #undef HARK_GPU
 };

@@ -9,6 +9,7 @@ namespace hark {
 struct KnownGpu {
     const char* name;          // "h100-pcie"
     const char* drivers_name;  // "NVIDIA H100 PCIe"
+    int capability;            // ten times its compute capability: 90
     double bf16_tflops;        // of dense products
     double memory_gb_per_s;    // read or written
     double link_gb_per_s;      // to the host, in one direction

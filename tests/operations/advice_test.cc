@@ -70,11 +70,11 @@ TEST(Advice, WhisperOnAGpuIsAsMeasured) {
         const Shape shape(row.model, whisper::official_config(row.model));
         const Load load;
         const Prediction one =
-            predict(gpu(row.gpu), shape, shape.weights("auto", true), row.windows, load);
-        expect_near(
-            figure_of(one, row.figure, load), row.measured,
-            concat(row.gpu, "\t", row.model, "\tauto\t", row.windows, "\t-\t", name_of(row.figure)),
-            row.source);
+            predict(gpu(row.gpu), shape, shape.weights(row.type, true), row.windows, load);
+        expect_near(figure_of(one, row.figure, load), row.measured,
+                    concat(row.gpu, "\t", row.model, "\t", row.type, "\t", row.windows, "\t-\t",
+                           name_of(row.figure)),
+                    row.source);
     }
 }
 
@@ -135,7 +135,7 @@ void expect_below_roof(const Machine& machine, const Weights& weights, const std
     const double step_bytes = weights.of(Group::layers) + weights.of(Group::head);
     const double step = stage_ms(one, "step");
     EXPECT_LE(step_bytes / step * 1e-6, machine.gb_per_s * 1.0001) << what;
-    const double peak = machine.is_gpu ? machine.half_tflops : machine.tflops(Arithmetic::f32);
+    const double peak = machine.tflops(machine.is_gpu ? weights.arithmetic : Arithmetic::f32);
     EXPECT_LE(step_flops / step * 1e-9, peak * 1.0001) << what;
     for (const Stage& stage : one.stages) EXPECT_GT(stage.ms, 0) << what;
 }
@@ -158,10 +158,10 @@ TEST(Advice, IsNeverAboveTheRoof) {
     const Load load{.max_tokens = 128};
     for (const Shape& shape : shapes)
         for (const bool is_gpu : {false, true})
-            for (const std::string& type : shape.types(is_gpu)) {
+            for (const std::string& type : shape.types(is_gpu, is_gpu)) {
                 const Weights weights = shape.weights(type, is_gpu);
                 for (const Machine& machine : machines) {
-                    if (machine.is_gpu != is_gpu) continue;
+                    if (machine.is_gpu != is_gpu || (type == "fp8" && !machine.is_hopper)) continue;
                     for (int64_t batch = 1; batch <= 1024; batch *= 4)
                         expect_below_roof(
                             machine, weights,
@@ -206,6 +206,13 @@ TEST(Advice, SizesAreThoseOfTheModels) {
         EXPECT_NEAR(tiny.weights(type, false).total() * 1e-6, megabytes, 0.03 * megabytes) << type;
     EXPECT_EQ(published("gpt-oss-20b").stored(), "mxfp4");
     EXPECT_EQ(published("gpt-oss-20b").types(true), std::vector<std::string>{"auto"});
+    const auto has_fp8 = [](const char* name) {
+        const std::vector<std::string> types =
+            published("llama-3.1-8b").types(true, gpu(name).is_hopper);
+        return std::find(types.begin(), types.end(), "fp8") != types.end();
+    };
+    EXPECT_TRUE(has_fp8("h200") && has_fp8("gh200"));
+    EXPECT_FALSE(has_fp8("a100-80") || has_fp8("b200"));
 }
 
 TEST(Advice, WhatFits) {

@@ -137,7 +137,7 @@ Analysis analyse(const Machine& machine, const Shape& shape, const Load& load) {
     Analysis analysis;
     analysis.machine = machine;
     analysis.load = load;
-    for (const std::string& type : shape.types(machine.is_gpu)) {
+    for (const std::string& type : shape.types(machine.is_gpu, machine.is_hopper)) {
         const Weights weights = shape.weights(type, machine.is_gpu);
         const Memory memory = memory_of(machine, shape, weights, load);
         analysis.memories.push_back(memory);

@@ -8,13 +8,13 @@ namespace hark::advice {
 namespace {
 
 constexpr double kTextRowsPerPass = 16;  // of next tokens, on the CPU
-constexpr double kPromptRows = 2048;     // of a pass of prompts, on a GPU
-constexpr double kQuantizedRows = 128;   // more are multiplied in 16 bits there
+constexpr double kPromptRows = 1024;     // of a pass of prompts, on a GPU
+constexpr double kBatchRows = 9;         // from which on a step has other kernels there
 constexpr double kCpuRegions = 8;        // parallel ones, of a layer
 
-// Kernels of a layer in a step: products, attention and, of rotary positions, their own two; of
-// experts, the router and what sorts rows; of latent attention, its own products.
-constexpr double kLayerKernels = 5, kRotaryKernels = 2, kExpertKernels = 5, kLatentKernels = 8;
+// Kernels of a layer in a step: products and attention; of experts, the router and what sorts rows;
+// of latent attention, its own products. And those of a step: its last norm, the head, the choice.
+constexpr double kLayerKernels = 5, kExpertKernels = 5, kLatentKernels = 16, kStepKernels = 5;
 
 struct GptStages {
     const Machine& machine;
@@ -32,9 +32,8 @@ struct GptStages {
         double of_experts = 0;
         for (const gpt::LayerConfig& layer : config.layers)
             of_experts += layer.has_experts ? kExpertKernels : 0;
-        return layers() * (kLayerKernels + (config.ropes.empty() ? 0 : kRotaryKernels) +
-                           (config.is_latent() ? kLatentKernels : 0)) +
-               of_experts + 2;
+        return layers() * (kLayerKernels + (config.is_latent() ? kLatentKernels : 0)) + of_experts +
+               kStepKernels;
     }
     // Keys that all layers have of a text of `tokens`.
     double keys(double tokens) const {
@@ -56,16 +55,18 @@ struct GptStages {
     // Of one pass: the next token of `texts`, of `keys` tokens each.
     std::vector<Term> step(double texts, double tokens) const {
         const double key = static_cast<double>(config.cache_width()) * weights.cache_bytes;
+        const bool is_batch = machine.is_gpu && texts >= kBatchRows;
         return terms_of(
             machine,
             std::vector<Work>{
-                {.part = Part::gpt_step,
+                {.part = is_batch ? Part::gpt_batch : Part::gpt_step,
                  .weights = weights.kind,
-                 .arithmetic = few_rows(),
+                 .arithmetic = is_batch ? weights.arithmetic : few_rows(),
                  .flops = 2 * texts * (weights.count(Group::layers) + weights.count(Group::head)),
                  .bytes = weights.of(Group::layers) + weights.of(Group::head),
                  .kernels = kernels()},
                 {.part = Part::step_experts,
+                 .weights = weights.expert_kind,
                  .arithmetic = few_rows(),
                  .flops = expert_flops(texts),
                  .bytes = weights.of(Group::experts) * share_of_experts(texts)},
@@ -76,11 +77,17 @@ struct GptStages {
                 {.part = Part::gpt_choice, .bytes = texts * vocabulary() * 4}});
     }
 
+    // Whether quantised weights are turned to 16 bits for a pass of that many rows.
+    bool widens_for(double rows) const {
+        const bool is_quantized =
+            weights.kind != WeightKind::half && weights.kind != WeightKind::fp8;
+        return machine.is_gpu && is_quantized && rows > (machine.is_hopper ? 256 : 128);
+    }
+
     // Of one pass: prompts of `tokens` each, `rows` in all.
     std::vector<Term> prompts(double rows, double tokens) const {
         const double texts = rows / tokens;
-        const bool widens =
-            machine.is_gpu && weights.kind != WeightKind::half && rows > kQuantizedRows;
+        const bool widens = widens_for(rows);
         const double matrices = weights.of(Group::layers) + weights.of(Group::head);
         const double counted = weights.count(Group::layers) + weights.count(Group::head);
         std::vector<Work> work = {

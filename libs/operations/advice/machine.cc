@@ -5,6 +5,7 @@
 
 #include "core/ascii.h"
 #include "kernels/runtime/backend.h"
+#include "kernels/runtime/cuda_library.h"
 #include "operations/speed/cpu_speed.h"
 #include "operations/speed/gpu_speed.h"
 #include "operations/speed/memory_speed.h"
@@ -16,6 +17,8 @@ struct Roof {
     const char* name;
     double product, copy;
 };
+constexpr int kHopper = 90;
+
 constexpr Roof kRoofs[] = {
 #define HARK_ROOF(NAME, PRODUCT, COPY, SOURCE) {NAME, PRODUCT, COPY},
 #include "operations/advice/roofs.def"
@@ -31,7 +34,7 @@ Roof roof_of(const char* name) {
 }  // namespace
 
 double Machine::tflops(Arithmetic arithmetic) const {
-    if (is_gpu) return half_tflops;
+    if (is_gpu) return arithmetic == Arithmetic::fp8 ? 2 * half_tflops : half_tflops;
     switch (arithmetic) {
         case Arithmetic::half:
             return half_tflops;
@@ -41,6 +44,7 @@ double Machine::tflops(Arithmetic arithmetic) const {
             // Instructions that multiply bytes multiply 16-bit integers too, twice as many as f32.
             return int8_tflops > 1.2 * f32_tflops ? 2 * f32_tflops : f32_tflops;
         case Arithmetic::f32:
+        case Arithmetic::fp8:
             break;
     }
     return f32_tflops;
@@ -65,6 +69,7 @@ Machine expected_machine(const KnownGpu& gpu) {
     Machine machine;
     machine.name = gpu.name;
     machine.is_gpu = true;
+    machine.is_hopper = gpu.capability == kHopper;
     machine.half_tflops = gpu.bf16_tflops * roof.product;
     machine.gb_per_s = gpu.memory_gb_per_s * roof.copy;
     machine.memory_bytes = gpu.memory_gb * 1e9;
@@ -90,6 +95,7 @@ Machine measured_gpu(Context& ctx) {
     Machine machine;
     machine.name = "this GPU";
     machine.is_gpu = machine.is_measured = true;
+    machine.is_hopper = cuda_runtime().compute_capability(ctx.device_index) == kHopper;
     machine.memory_bytes = static_cast<double>(free_memory(ctx));
     machine.gb_per_s = gpu_copy_speed(ctx);
     machine.half_tflops = gpu_product_speed(ctx, Dtype::f16) * 1e-3;

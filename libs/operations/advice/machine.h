@@ -13,11 +13,13 @@
 namespace hark::advice {
 
 // The type that products are computed in. half: f16 or bf16. int16: quantised weights on a CPU.
-enum class Arithmetic { f32, half, int16, int8 };
+// fp8: e4m3, on a GPU.
+enum class Arithmetic { f32, half, int16, int8, fp8 };
 
 struct Machine {
     std::string name;  // "h200", or the CPU's
     bool is_gpu = false;
+    bool is_hopper = false;  // compute capability 9.0, for which hark has kernels of its own
     bool is_measured = false;
     int cores = 0;                                            // of the CPU; 0: not known
     double f32_tflops = 0, half_tflops = 0, int8_tflops = 0;  // of products; a GPU's: half alone
@@ -26,7 +28,7 @@ struct Machine {
     double watts = 0;                                         // 0: not known
     std::optional<double> dollars_per_hour;
 
-    // TFLOP/s. A GPU's is that of 16 bits.
+    // TFLOP/s. A GPU's is that of 16 bits, and twice that of e4m3.
     double tflops(Arithmetic arithmetic) const;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kInt8 = "int8";
+constexpr const char *kInt8 = "int8", *kFp8 = "fp8";
 
 WeightKind kind_of(Dtype dtype) {
     switch (dtype) {
@@ -28,6 +28,8 @@ WeightKind kind_of(Dtype dtype) {
             return WeightKind::half;
         case Dtype::i8:
             return WeightKind::int8;
+        case Dtype::fp8:
+            return WeightKind::fp8;
         case Dtype::q8_0:
             return WeightKind::q8_0;
         default:
@@ -35,12 +37,12 @@ WeightKind kind_of(Dtype dtype) {
     }
 }
 
-// int8 has a factor for each row.
+// int8 and fp8 have a factor for each row.
 double bytes_of(Dtype dtype, int64_t rows, int64_t columns) {
     const double values =
         static_cast<double>(rows) * static_cast<double>(std::max(columns, int64_t{1}));
     if (columns == 0) return 4 * values;
-    if (dtype == Dtype::i8) return values + 4 * static_cast<double>(rows);
+    if (has_row_scales(dtype)) return values + 4 * static_cast<double>(rows);
     const BlockSize block = block_size(dtype);
     return values / static_cast<double>(block.values) * static_cast<double>(block.bytes);
 }
@@ -162,11 +164,13 @@ void Shape::name_stored() {
     stored_ = most->first == Dtype::i8 ? kInt8 : hark::name_of(most->first);
 }
 
-std::vector<std::string> Shape::types(bool is_gpu) const {
+std::vector<std::string> Shape::types(bool is_gpu, bool is_hopper) const {
     if (stored_ != "f32" && stored_ != "f16" && stored_ != "bf16") return {"auto"};
     std::vector<std::string> types = {"auto"};
     if (!is_gpu) types.push_back("f32");
-    for (const char* type : {"bf16", kInt8, "q8_0"}) types.push_back(type);
+    for (const char* type : {"bf16", kInt8}) types.push_back(type);
+    if (is_hopper) types.push_back(kFp8);
+    types.push_back("q8_0");
     types.push_back(is_whisper() ? "q4_0" : "q4_k_m");
     return types;
 }
@@ -178,6 +182,7 @@ Dtype Shape::dtype_of(const Matrix& matrix, const std::string& type) const {
     if (type == "f16" || type == "bf16") return Dtype::f16;
     if (type == kInt8) return Dtype::i8;
     if (matrix.is_convolution) return Dtype::f16;
+    if (type == kFp8) return Dtype::fp8;
     return is_whisper() ? dtype_named(type) : gpt::gguf_type_of(matrix.spec, *gpt_, type);
 }
 
@@ -202,6 +207,7 @@ Weights Shape::weights(const std::string& type, bool is_gpu) const {
     };
     weights.kind = most(kinds, WeightKind::half);
     weights.expert_kind = most(expert_kinds, weights.kind);
+    if (type == kFp8) weights.arithmetic = Arithmetic::fp8;
     if (is_gpu) return weights;
     // On the CPU `auto` and `f32` compute in f32, quantised weights in 16-bit integers.
     const bool halves = type == "bf16" || type == kInt8;

@@ -51,8 +51,9 @@ class Shape {
     // The type of the file's largest matrices, which `auto` keeps: "f16", "q8_0", "q4_k".
     const std::string& stored() const { return stored_; }
     // `auto`, then those of --dtype, then those of hark-model convert --type. A file of blocks has
-    // `auto` alone; f32 is left out for GPUs, whose kernels for it have not been measured.
-    std::vector<std::string> types(bool is_gpu) const;
+    // `auto` alone; f32 is left out for GPUs, whose kernels for it have not been measured. fp8 is
+    // for Hopper GPUs.
+    std::vector<std::string> types(bool is_gpu, bool is_hopper = false) const;
     Weights weights(const std::string& type, bool is_gpu) const;
 
     // Sets what the file's matrices are stored in: `dtype_of(name)` of each, as its tensors are

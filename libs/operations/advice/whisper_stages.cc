@@ -38,11 +38,12 @@ struct WhisperStages {
         const whisper::EncoderFlops flops = whisper::encoder_flops(config);
         const double kernels =
             machine.is_gpu ? kEncoderKernels * static_cast<double>(config.n_audio_layer) : 0;
-        // A GPU turns weights of fewer bits to f16 for each call.
-        const bool widens = machine.is_gpu && weights.kind != WeightKind::half;
+        // A GPU turns weights of fewer bits to f16 for each call, except e4m3.
+        const bool widens =
+            machine.is_gpu && weights.kind != WeightKind::half && weights.kind != WeightKind::fp8;
         const double wide = widens ? 4 * weights.count(Group::encoder) : 0;
         std::vector<Work> work = {{.part = Part::encoder,
-                                   .weights = machine.is_gpu ? WeightKind::any : product_kind(),
+                                   .weights = product_kind(),
                                    .arithmetic = weights.arithmetic,
                                    .flops = at_once * flops.products,
                                    .bytes = weights.of(Group::encoder) + wide,

@@ -41,6 +41,7 @@ const char* name_of(Part part) {
             return "the encoder's attention";
         case step:
         case gpt_step:
+        case gpt_batch:
             return "weights";
         case cross_stored:
         case cross_absorbed:

@@ -17,8 +17,9 @@ enum class Part {
     step,  // Whisper's products of few rows
     cross_stored,
     cross_absorbed,
-    choice,    // of Whisper's next tokens, from their logits
-    gpt_step,  // a language model's products of few rows
+    choice,     // of Whisper's next tokens, from their logits
+    gpt_step,   // a language model's products of few rows
+    gpt_batch,  // of 9 rows and more, on a GPU
     step_experts,
     self_attention,  // of few rows: of both kinds of models
     gpt_choice,
@@ -30,7 +31,7 @@ enum class Part {
 };
 
 // How the weights that are read are stored.
-enum class WeightKind { any, f32, half, int8, q8_0, q4, k };
+enum class WeightKind { any, f32, half, int8, fp8, q8_0, q4, k };
 
 struct Factor {
     bool is_gpu;
