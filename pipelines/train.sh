@@ -177,9 +177,10 @@ make_tokens() {
     mv "$run/train.bin.part" "$run/train.bin"
 }
 
-# set_training DIR OPTION...: sets `training`, a command that writes a line per step to stdout.
+# set_training DIR OPTION...: sets `training`, a command that writes a line per step to stdout. If this
+# command is killed, it saves its checkpoint and ends.
 set_training() {
-    training=(gpt-train --config "$preset" --no-dry-run --tokenizer "$run/tokenizer"
+    training=(setpriv --pdeathsig TERM gpt-train --config "$preset" --no-dry-run --tokenizer "$run/tokenizer"
         --train "$run/train.bin" --output-dir "$1" "${options[@]}" "${@:2}")
 }
 

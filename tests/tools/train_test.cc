@@ -101,6 +101,27 @@ TEST(Train, ASignalEndsItOnceTheCheckpointIsSaved) {
     expect_contains(stopped.out, "run/step-0");
 }
 
+// gpt-train would work on alone, and the same command could not continue the run.
+TEST(Train, AKillEndsItTooAndTheSameCommandContinues) {
+    Folder folder;
+    write_book(folder);
+    const std::string train = "'" + (source_dir() / "pipelines/train.sh").string() +
+                              "' book.txt --steps 60 --save-every 5 --output-dir ";
+    ASSERT_EQ(
+        train_script(folder, "book.txt --steps 60 --save-every 5 --output-dir whole").exit_code, 0);
+    const char* const all = std::getenv("HARK_ALL_RECORDINGS");
+    const ProcessResult killed = run_shell(
+        "cd '" + folder.path().string() + "'; RANDOM=7; for n in {1.." + (all ? "20" : "2") +
+        "}; do " + train +
+        "killed & pid=$!; sleep $((RANDOM % 2)).$((RANDOM % 10)); kill -KILL $pid; wait $pid; " +
+        "for try in {1..100}; do [ ! -e killed/.lock ] || flock -n killed/.lock true && break; "
+        "sleep 0.1; done; done 2> /dev/null; pgrep -f \"^gpt-train .*--output-dir killed\"; " +
+        train + "killed");
+    EXPECT_EQ(killed.exit_code, 0) << killed.err;
+    EXPECT_EQ(folder.text("killed/model.safetensors"), folder.text("whole/model.safetensors"));
+    EXPECT_EQ(lines_in(folder.text("killed/run.tsv")), 61);
+}
+
 TEST(Train, ASignalEndsTheProofToo) {
     Folder folder;
     write_book(folder);
