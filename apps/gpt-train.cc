@@ -43,12 +43,9 @@ checkpoint first. A GPU multiplies in bf16 and the CPU in float32, unless
 make one run of processes on several machines, or on CPUs: docs/training.md.
 Presets for --config are in presets/gpt-train, installed in
 share/hark/presets/gpt-train.)",
-    .examples = R"(# Settings in a file: a flag per line, without its dashes
-printf '%s\n' layers=4 heads=4 width=128 sequence-length=64 steps=2000 >a.conf
-# A small model on a CPU; after Ctrl-C the same line resumes it
+    .examples = R"(# A small model, its flags in a file; after Ctrl-C the last line resumes it
+printf '%s\n' layers=4 heads=4 width=128 sequence-length=64 steps=999 >a.conf
 gpt-train --config a.conf --tokenizer tok --train a.bin -o run >>t
-# GPT-2's 124M on four GPUs
-gpt-train --size 124M --tokenizer tok --train a.bin -o run --gpus 4
 # Memory and tokens of a run, without a file
 gpt-train --size 124M --train synthetic --steps 1000 --dry-run)",
     .shows_progress = true,
