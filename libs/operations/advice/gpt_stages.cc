@@ -8,7 +8,8 @@ namespace hark::advice {
 namespace {
 
 constexpr double kTextRowsPerPass = 16;  // of next tokens, on the CPU
-constexpr double kPromptRows = 1024;     // of a pass of prompts, on a GPU
+constexpr double kPromptRows = 1024;     // of a pass of several prompts, on a GPU
+constexpr double kLongPromptRows = 2048;  // of one
 constexpr double kBatchRows = 9;         // from which on a step has other kernels there
 constexpr double kCpuRegions = 8;        // parallel ones, of a layer
 
@@ -88,6 +89,7 @@ struct GptStages {
     std::vector<Term> prompts(double rows, double tokens) const {
         const double texts = rows / tokens;
         const bool widens = widens_for(rows);
+        const double passes = machine.is_gpu ? std::max(1.0, std::ceil(rows / kLongPromptRows)) : 1;
         const double matrices = weights.of(Group::layers) + weights.of(Group::head);
         const double counted = weights.count(Group::layers) + weights.count(Group::head);
         std::vector<Work> work = {
@@ -97,8 +99,8 @@ struct GptStages {
              .flops =
                  2 * rows * weights.count(Group::layers) + 2 * texts * weights.count(Group::head),
              .bytes = widens ? 2 * counted : matrices,
-             .kernels = kernels(),
-             .passes = 1},
+             .kernels = kernels() * passes,
+             .passes = passes},
             {.part = Part::prompt_experts,
              .weights = machine.is_gpu ? weights.expert_kind : WeightKind::any,
              .arithmetic = few_rows(),
