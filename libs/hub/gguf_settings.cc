@@ -128,11 +128,8 @@ const gpt::Family& family_in_gguf(const DecoderConfig& config, const std::string
     return gpt::family_of(family, where);
 }
 
-double default_theta(const DecoderConfig& of, bool in_gguf) {
-    if (of.family == "smollm3" && !in_gguf) return gpt::kSmolLm3Theta;
-    if (of.family == "gemma3_text") return gpt::kGemma3Theta;
-    if (of.family == "mixtral") return gpt::kMixtralTheta;
-    return of.family == kGptOss ? gpt::kGptOssTheta : gpt::FamilyDefaults{}.rope_theta;
+double default_theta_in_gguf(const DecoderConfig& of, const std::string& where) {
+    return of.family == "smollm3" ? gpt::kRopeTheta : gpt::family_of(of.family, where).rope_theta;
 }
 
 void check_written(const DecoderConfig& config, const std::string& where) {

@@ -19,8 +19,8 @@ const gpt::Family& family_in_gguf(const gpt::DecoderConfig& config, const std::s
 // Throws Error for a family or a setting that is not written as GGUF.
 void check_written(const gpt::DecoderConfig& config, const std::string& where);
 
-// The rope's base of a file of the family that has none: of a GGUF file, or of a config.json.
-double default_theta(const gpt::DecoderConfig& of, bool in_gguf);
+// The rope's base of a GGUF file of the family that has none.
+double default_theta_in_gguf(const gpt::DecoderConfig& of, const std::string& where);
 
 struct GgufRopes {
     gpt::RopeSettings all;    // of layers without a window, or of all

@@ -222,7 +222,7 @@ ordered_json settings_of(const GgufFile& file, const DecoderConfig& c, Dtype dty
                          {"rms_norm_eps", number(c.norm_eps)},
                          {"attention_bias", c.attn_out_bias},
                          {"tie_word_embeddings", c.tie_word_embeddings}};
-    gpt::RopeSettings rope = in.rope(default_theta(c, true), "full_attention");
+    gpt::RopeSettings rope = in.rope(default_theta_in_gguf(c, file.name()), "full_attention");
     if (c.is_latent()) {
         rope.mscale_all_dim = 10 * in.number_or({nullptr, "rope.scaling.yarn_log_multiplier"}, 0);
         add_latent(root, c);
