@@ -1,8 +1,10 @@
-// Random operands of a product, and what it is in double.
+// Random operands of a product, what it is in double, and whether its rows depend on one another.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <initializer_list>
 #include <vector>
 
 #include "support/ops.h"
@@ -90,5 +92,50 @@ struct LinearInputs {
         return y;
     }
 };
+
+// Multiplies all rows at once, then shuffled in batches of every size given, and compares bits.
+inline void check_neighbours(TestDevice& device, Dtype activations, Dtype weights,
+                             LinearShape shape, std::initializer_list<int64_t> batches,
+                             Dtype y_type = Dtype::f32, Activation activation = Activation::gelu,
+                             bool with_residual = false) {
+    SCOPED_TRACE(concat(name_of(weights), " T ", shape.t, " N ", shape.n, " K ", shape.k, " y ",
+                        name_of(y_type), " activation ", static_cast<int>(activation), " residual ",
+                        with_residual));
+    const Arena::Scope scope(device.ctx().arena);
+    const auto [rows, n, k] = shape;
+    const LinearInputs in(shape, activations, weights, 3);
+    const Matrix w = in.up(device, weights);
+    Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {n}), .activation = activation};
+    if (with_residual) then.residual = device.up(in.residual, y_type, {rows, n});
+    Tensor all = device.empty(y_type, {rows, n});
+    linear(device.ctx(), all, device.up(in.x, activations, {rows, k}), w, then);
+    const std::vector<float> together = device.down(all);
+    std::vector<int64_t> order(rows);
+    for (int64_t i = 0; i < rows; ++i) order[i] = i * 7919 % rows;  // a prime
+    const auto shuffled = [&](const std::vector<float>& values, int64_t width) {
+        std::vector<float> moved;
+        for (int64_t row : order)
+            moved.insert(moved.end(), values.begin() + row * width,
+                         values.begin() + (row + 1) * width);
+        return moved;
+    };
+    const Tensor x = device.up(shuffled(in.x, k), activations, {rows, k});
+    Tensor residual;
+    if (with_residual) residual = device.up(shuffled(in.residual, n), y_type, {rows, n});
+    for (const int64_t batch : batches) {
+        int64_t different = 0;
+        for (int64_t begin = 0; begin < rows; begin += batch) {
+            const int64_t end = std::min(rows, begin + batch);
+            Tensor y = all.slice(begin, end);
+            if (with_residual) then.residual = residual.slice(begin, end);
+            linear(device.ctx(), y, x.slice(begin, end), w, then);
+        }
+        const std::vector<float> found = device.down(all);
+        for (int64_t i = 0; i < rows; ++i)
+            different += std::memcmp(found.data() + i * n, together.data() + order[i] * n,
+                                     static_cast<size_t>(n) * sizeof(float)) != 0;
+        EXPECT_EQ(different, 0) << "rows of " << rows << " in batches of " << batch;
+    }
+}
 
 }  // namespace hark::test
