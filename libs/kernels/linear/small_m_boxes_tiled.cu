@@ -1,0 +1,71 @@
+// box_kernel's shapes and launches.
+#include "kernels/cuda/shared_memory.cuh"
+#include "kernels/linear/small_m_boxes.cuh"
+#include "kernels/linear/small_m_boxes_product.cuh"
+
+namespace hark::cuda {
+namespace {
+
+using namespace small_m_boxes;
+
+template <class T, class S>
+void launch_boxes(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+    const auto kernel = box_kernel<T, S>;
+    const int slots = S::kSplit == 1 ? 0 : 1 + args.slices - args.slices / S::kSplit;
+    const int bytes = S::kStages * S::kStageBytes + slots * S::kSlotBytes + 1024;  // to align it
+    allow_shared(reinterpret_cast<const void*>(kernel), bytes);
+    const auto k = static_cast<uint64_t>(args.k);
+    const auto map = [&](const Tensor& of, int64_t rows, uint32_t box) {
+        return tile_map(of.dtype, of.data, {k, static_cast<uint64_t>(rows)}, {k * sizeof(T)},
+                        {kUnit, box});
+    };
+    const Maps maps = {map(x, args.rows, S::kRows), map(w, args.n, S::kOutputs)};
+    const int64_t tiles = ceil_div(args.rows, S::kRows) * ceil_div(args.n, S::kOutputs);
+    cudaLaunchAttribute wishes[2] = {};
+    wishes[0].id = cudaLaunchAttributeClusterDimension;
+    wishes[0].val.clusterDim = {S::kSplit, 1, 1};
+    wishes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    wishes[1].val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = static_cast<unsigned>(tiles * S::kSplit);
+    config.blockDim = kThreads;
+    config.dynamicSmemBytes = static_cast<size_t>(bytes);
+    config.stream = stream_of(ctx);
+    config.attrs = wishes;
+    config.numAttrs = handles_of(ctx).overlaps ? 2 : 1;
+    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, args));
+}
+
+// As many blocks per tile as the multiprocessors allow. The stages leave room for the sums of that
+// many slices. Measured on an H200 (docs/kernels/linear.md); the choice does not change a row's
+// bits.
+template <class T>
+void choose(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+    const int64_t tiles = ceil_div(args.rows, 128) * ceil_div(args.n, 64);
+    const auto fits = [&](int split) {
+        return args.slices >= split && tiles * split <= multiprocessors();
+    };
+    if (args.slices > 10 && fits(4)) return launch_boxes<T, Shape<128, 64, 4, 4>>(ctx, args, x, w);
+    if (args.slices <= 10 && fits(5)) return launch_boxes<T, Shape<128, 64, 5, 6>>(ctx, args, x, w);
+    if (args.slices <= 10 && fits(2)) return launch_boxes<T, Shape<128, 64, 2, 5>>(ctx, args, x, w);
+    launch_boxes<T, Shape<128, 64, 1, 8>>(ctx, args, x, w);
+}
+
+}  // namespace
+
+bool takes_boxes(const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+    constexpr int64_t kLeastRows = 65, kMostRows = 128, kLeastColumns = 1024;
+    const auto address = [](const void* p) { return reinterpret_cast<uintptr_t>(p); };
+    return kLeastRows <= args.rows && args.rows <= kMostRows && args.n < kVocabulary &&
+           args.k >= kLeastColumns && args.k % kUnit == 0 && args.n % kVector == 0 &&
+           args.up == 0 && is_16_bit(x.dtype) && w.dtype == x.dtype && args.y_type == x.dtype &&
+           (address(args.y) | address(args.residual)) % 16 == 0 &&
+           has_hopper_code(reinterpret_cast<const void*>(box_kernel<__half, Shape<128, 64, 1, 8>>));
+}
+
+void box_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+    if (x.dtype == Dtype::f16) return choose<__half>(ctx, args, x, w);
+    choose<__nv_bfloat16>(ctx, args, x, w);
+}
+
+}  // namespace hark::cuda
