@@ -4,6 +4,7 @@
 
 #include "kernels/absorbed_attention/absorbed_attention.cuh"
 #include "kernels/attention/attention_kernels.cuh"
+#include "kernels/cuda/mma.cuh"
 #include "kernels/linear/small_m_mma.cuh"
 
 namespace hark::cuda {
@@ -11,7 +12,6 @@ namespace {
 
 constexpr int kAbsorbColumns = 128, kAbsorbThreads = 128, kAbsorbRows = 64;  // per block
 constexpr int kAbsorbSteps = kAbsorbedHead / 16;
-constexpr int kAbsorbAtOnce = 32;  // rows
 
 template <class T>
 struct KeyWeights {
@@ -57,12 +57,9 @@ __device__ float load_factors(KeyWeights<T>& shared, const float* scales) {
     return largest;
 }
 
-// 16 rows of 16 channels of q: the left operand of a product. Missing rows are zeros.
+// A pair of neighbouring channels of q, times their factors.
 template <class T>
-__device__ uint32_t query_pair(const T* q, int64_t at, bool there, const float* factors) {
-    if (!there) return 0;
-    const uint32_t pair = *reinterpret_cast<const uint32_t*>(q + at);
-    if (factors == nullptr) return pair;
+__device__ uint32_t scaled_pair(uint32_t pair, const float* factors) {
     const T* values = reinterpret_cast<const T*>(&pair);
     return pack(T{}, to_f32(values[0]) * factors[0], to_f32(values[1]) * factors[1]);
 }
@@ -72,6 +69,7 @@ template <class T, class W>
 __global__ void __launch_bounds__(kAbsorbThreads) absorb_kernel(AbsorbedArgs args) {
     pdl_trigger();
     __shared__ __align__(16) KeyWeights<T> shared;
+    __shared__ __align__(16) MmaTile<T, kAbsorbedHead, kAbsorbRows> queries;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const int h = blockIdx.y, c0 = blockIdx.x * kAbsorbColumns;
     const W* weights = static_cast<const W*>(args.kv) + int64_t{h} * kAbsorbedHead * args.c + c0;
@@ -89,46 +87,42 @@ __global__ void __launch_bounds__(kAbsorbThreads) absorb_kernel(AbsorbedArgs arg
     pdl_wait();
     const T* q =
         static_cast<const T*>(args.q) + int64_t{args.first_row} * args.c + h * kAbsorbedHead;
-    const int end = min(args.rows, static_cast<int>(blockIdx.z + 1) * kAbsorbRows);
-#pragma unroll 1
-    for (int begin = blockIdx.z * kAbsorbRows; begin < end; begin += kAbsorbAtOnce) {
-        const int first_row = begin + g;
-        uint32_t a[kAbsorbAtOnce / 16][kAbsorbSteps][2]
-                  [2];  // rows g and g + 8; channels 2t and 2t + 8
+    const int begin = blockIdx.z * kAbsorbRows;
+    start_copy<kAbsorbThreads>(queries, q, args.c, begin, args.rows, kAbsorbedHead);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
 #pragma unroll
-        for (int tile = 0; tile < kAbsorbAtOnce / 16; ++tile)
+    for (int tile = 0; tile < kAbsorbRows / 16; ++tile) {
+        if (begin + tile * 16 >= args.rows) return;
+        float sums[2][2][4] = {};
 #pragma unroll
-            for (int i = 0; i < 4 * kAbsorbSteps; ++i) {
-                const int channel = i / 4 * 16 + i % 2 * 8 + 2 * t;
-                const int row = first_row + tile * 16 + i / 2 % 2 * 8;
-                a[tile][i / 4][i / 2 % 2][i % 2] =
-                    query_pair(q, int64_t{row} * args.c + channel, row < args.rows,
-                               sizeof(W) == 1 ? shared.factors + channel : nullptr);
-            }
-#pragma unroll
-        for (int tile = 0; tile < kAbsorbAtOnce / 16; ++tile) {
-            if (begin + tile * 16 >= args.rows) return;
-            float sums[2][2][4] = {};
-#pragma unroll
-            for (int step = 0; step < kAbsorbSteps; ++step)
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const uint32_t(&four)[4] = b[step][i / 2];
-                    const uint32_t half[2] = {four[i % 2 * 2], four[i % 2 * 2 + 1]};
-                    multiply_add<T>(sums[i / 2][i % 2], a[tile][step][0], a[tile][step][1], half);
-                }
+        for (int step = 0; step < kAbsorbSteps; ++step) {
+            uint32_t x[4];  // rows 0-7 and 8-15, then the same of the next 8 channels
+            load_matrices<false>(x,
+                                 &queries.values[tile * 16 + lane % 16][step * 16 + lane / 16 * 8]);
+            if constexpr (sizeof(W) == 1)
+                for (int i = 0; i < 4; ++i)
+                    x[i] = scaled_pair<T>(x[i], shared.factors + step * 16 + i / 2 * 8 + 2 * t);
+            const uint32_t low[2] = {x[0], x[2]}, high[2] = {x[1], x[3]};
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const int row = first_row + tile * 16 + i / 2 * 8;
-                const int block = c0 / 16 + warp * 2 + i % 2, first = i / 2 * 2;
-                if (row >= args.rows) continue;
-                const float(&low)[4] = sums[i % 2][0], (&high)[4] = sums[i % 2][1];
-                args.absorbed[((int64_t{row} * args.blocks() + block) * args.head_tiles() + h / 8) *
-                                  32 +
-                              h % 8 * 4 + t] = {
-                    pack(T{}, low[first] * scale, low[first + 1] * scale),
-                    pack(T{}, high[first] * scale, high[first + 1] * scale)};
+                const uint32_t(&four)[4] = b[step][i / 2];
+                const uint32_t half[2] = {four[i % 2 * 2], four[i % 2 * 2 + 1]};
+                multiply_add<T>(sums[i / 2][i % 2], low, high, half);
             }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int row = begin + tile * 16 + g + i / 2 * 8;
+            const int block = c0 / 16 + warp * 2 + i % 2, first = i / 2 * 2;
+            if (row >= args.rows) continue;
+            const float(&low)[4] = sums[i % 2][0], (&high)[4] = sums[i % 2][1];
+            args.absorbed[((int64_t{row} * args.blocks() + block) * args.head_tiles() + h / 8) *
+                              32 +
+                          h % 8 * 4 + t] = {
+                pack(T{}, low[first] * scale, low[first + 1] * scale),
+                pack(T{}, high[first] * scale, high[first + 1] * scale)};
         }
     }
 }
