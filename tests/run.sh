@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs all tests: quick ones of libraries and of tools under
-# AddressSanitizer and UndefinedBehaviorSanitizer, with a second of fuzzing for each reader; kernels
-# and slow ones in a release build. CUDA code is compiled for one architecture. Needs neither
-# a GPU nor the network once packages are there. Run again, it only does what is missing.
+# AddressSanitizer and UndefinedBehaviorSanitizer, with half a second of fuzzing for each reader;
+# kernels and slow ones in a release build. CUDA code is compiled for one architecture. Needs neither a
+# GPU nor the network once packages are there. Run again, it only does what is missing.
 # Arguments go to ctest: tests/run.sh -R whisper; tests/run.sh -L quick
 # More: tests/fuzz.sh (minutes of fuzzing), tests/cuda_build.sh (all architectures), tests/gpu_check.sh,
 # tests/page.sh (a browser), tests/cloud.sh (a mock of a cloud), tests/cluster.sh (Slurm), tests/packages.sh
