@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include "commands.h"
 #include "core/cli/cli.h"
@@ -62,15 +63,18 @@ std::vector<Text> texts() {
         people + "]}";
     std::string prose;
     for (int i = 0; i < 40; ++i) prose += "the quick brown fox, number 17, went home. ";
-    return {
-        {"json", {Kind::json, ""}, answer},
-        {"json schema", {Kind::schema, schema}, answer},
-        {"regex", {Kind::regex, "([a-z]+|[0-9]{1,3}|[,.] )( ?([a-z]+|[0-9]{1,3}|[,.]))* "}, prose},
-        {"grammar",
-         {Kind::grammar,
-          "root ::= sentence+\nsentence ::= word (\",\"? \" \" word)* \". \"\n"
-          "word ::= letter+ | digit{1,4}\nletter ::= [a-z]\ndigit ::= [0-9]\n"},
-         prose}};
+    std::vector<Text> all;  // g++ 12 wrongly warns of a list of them
+    const auto add = [&](const char* name, Kind kind, std::string constraint, std::string text) {
+        all.push_back({name, {kind, std::move(constraint)}, std::move(text)});
+    };
+    add("json", Kind::json, "", answer);
+    add("json schema", Kind::schema, schema, answer);
+    add("regex", Kind::regex, "([a-z]+|[0-9]{1,3}|[,.] )( ?([a-z]+|[0-9]{1,3}|[,.]))* ", prose);
+    add("grammar", Kind::grammar,
+        "root ::= sentence+\nsentence ::= word (\",\"? \" \" word)* \". \"\n"
+        "word ::= letter+ | digit{1,4}\nletter ::= [a-z]\ndigit ::= [0-9]\n",
+        prose);
+    return all;
 }
 
 double microseconds(Clock::duration time) {
