@@ -291,7 +291,10 @@ bool has_small_m_product(const Tensor& x, const Matrix& w) {
 
 bool norms_row(const Tensor& x, const Matrix& w, const Norm& norm) {
     const SmallMArgs args(x, x, w, {});  // y's type is not used here
-    const bool pays = args.k <= 1024 || args.n >= kManyOutputs;
+    // Between short rows and many outputs the norm's kernel gives the next blocks time to read.
+    const bool is_small = args.k <= 1024 || (w.values.dtype == x.dtype &&
+                                             std::max(args.k, args.n) <= kMostShortColumns);
+    const bool pays = is_small || args.n >= kManyOutputs;
     return has_small_m_product(x, w) && args.rows == 1 && args.n < kVocabulary && pays &&
            in_packs(args.k, {norm.weight.data, norm.bias.data}) &&
            args.k <= args.slices * 32 * kPack;

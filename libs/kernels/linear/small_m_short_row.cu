@@ -1,4 +1,4 @@
-// linear of one short row and weights of its 16-bit type: sliced_kernel's sums by kernels that have
+// linear of one row and weights of its 16-bit type: sliced_kernel's sums by kernels that have
 // only the code which the call needs. A step of a small model waits for instructions and loads
 // rather than for bytes (docs/kernels/decode_step.md).
 #include "kernels/linear/small_m_short_row.cuh"
@@ -9,12 +9,13 @@
 namespace hark::cuda {
 namespace {
 
-// Longer rows, and slices of more steps, are row_kernel's.
-constexpr int64_t kMostShortColumns = 1536;
-constexpr int kShortSteps = 4;     // of a slice at most: all its weights are in registers
+// Steps of a slice whose weights are in registers before the wait: short slices have no more.
+constexpr int kShortSteps = 4, kLongSteps = 8;
+// Columns of short slices, of long ones of a row with layer_norm, and of those of more than
+// kLongSteps. The rest is row_kernel's, or sliced_kernel's.
+constexpr int64_t kMostLongNormed = 1024, kMostLongColumns = 6400;
 constexpr int kShortStep = 32;     // columns
 constexpr int kShortOutputs = 16;  // of a block
-constexpr int64_t kSparse = 1024;  // columns above which a block has all warps
 
 // a / divisor for 0 <= a < 2^16 and divisors below 2^16.
 struct Divisor {
@@ -74,28 +75,28 @@ struct ShortRowArgs {
     }
 };
 
-// Block b: outputs 16 b to 16 b + 15. Warp s sums slice s, whose weights are in registers before
-// the wait; warps after the last slice have nothing to do.
-template <class T, bool Normed, Activation Act, bool Appends>
+// Block b: outputs 16 b to 16 b + 15. Warp s sums slice s; the weights of its first `Steps` steps
+// are in registers before the wait.
+template <class T, bool Normed, Activation Act, bool Appends, int Steps>
 __global__ void __launch_bounds__(32 * kMostSlices)
     short_row_kernel(ShortRowArgs args, const T* x, const T* __restrict__ w) {
     pdl_trigger();
+    constexpr bool kLoops = Steps > kShortSteps && !Normed;  // a slice may have more steps
     __shared__ float sums[kMostSlices][kShortOutputs + 4];
     extern __shared__ __align__(16) uint8_t normed[];  // x's norm, if there is one
     const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const bool has_slice = slice < args.slices;
-    const int first = has_slice ? args.first_step(slice) : 0;
-    const int steps = has_slice ? args.first_step(slice + 1) - first : 0;
+    const int first = args.first_step(slice), steps = args.first_step(slice + 1) - first;
     const int n0 = blockIdx.x * kShortOutputs, at = first * kShortStep + 8 * t;
-    uint4 weights[kShortSteps][2];
+    uint4 weights[Steps][2];
+    const auto load_step = [&](uint4(&to)[2], int s) {
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-        // Past the end the last output is computed again.
-        const T* from = w + int64_t{min(n0 + 8 * i + g, args.n - 1)} * args.k + at;
+        for (int i = 0; i < 2; ++i)  // past the end the last output is computed again
+            to[i] = load_once(w + int64_t{min(n0 + 8 * i + g, args.n - 1)} * args.k + at +
+                              s * kShortStep);
+    };
 #pragma unroll
-        for (int s = 0; s < kShortSteps; ++s)
-            if (s < steps) weights[s][i] = load_once(from + s * kShortStep);
-    }
+    for (int s = 0; s < Steps; ++s)
+        if (s < steps) load_step(weights[s], s);
     const int n = n0 + static_cast<int>(threadIdx.x);
     const bool finishes = threadIdx.x < kShortOutputs && n < args.n;
     float bias = 0, residual = 0;
@@ -112,19 +113,30 @@ __global__ void __launch_bounds__(32 * kMostSlices)
         __syncthreads();
         x = row;
     }
-    uint4 values[kShortSteps];
+    uint4 values[Steps];
+    const auto load_values = [&](uint4& to, int s) {
+        to = *reinterpret_cast<const uint4*>(x + at + s * kShortStep);
+    };
 #pragma unroll
-    for (int s = 0; s < kShortSteps; ++s)
-        if (s < steps) values[s] = *reinterpret_cast<const uint4*>(x + at + s * kShortStep);
+    for (int s = 0; s < Steps; ++s)
+        if (s < steps) load_values(values[s], s);
     if (finishes && args.residual) residual = to_f32(static_cast<const T*>(args.residual)[n]);
     float of_row[1][1][4] = {};
+    int begin = 0;
+    do {
 #pragma unroll
-    for (int s = 0; s < kShortSteps; ++s) {
-        if (s >= steps) break;
-        const Half of_w[1][2] = {{as_half(weights[s][0]), as_half(weights[s][1])}};
-        const Half of_x[1] = {as_half(values[s])};
-        multiply_halves<T>(of_row, of_w, of_x);
-    }
+        for (int s = 0; s < Steps; ++s) {
+            if (begin + s >= steps) break;
+            const Half of_w[1][2] = {{as_half(weights[s][0]), as_half(weights[s][1])}};
+            const Half of_x[1] = {as_half(values[s])};
+            multiply_halves<T>(of_row, of_w, of_x);
+            const int later = begin + s + Steps;
+            if (!kLoops || later >= steps) continue;
+            load_step(weights[s], later);
+            load_values(values[s], later);
+        }
+        begin += Steps;
+    } while (kLoops && begin < steps);
     if (t == 0) {
         sums[slice][g] = of_row[0][0][0];
         sums[slice][8 + g] = of_row[0][0][2];
@@ -145,10 +157,31 @@ __global__ void __launch_bounds__(32 * kMostSlices)
 template <class T, bool Normed>
 auto short_kernel_of(const SmallMArgs& args) {
     using enum Activation;
-    if (args.append.keys) return short_row_kernel<T, Normed, none, true>;
-    if (args.activation == gelu) return short_row_kernel<T, Normed, gelu, false>;
-    if (args.activation == gelu_tanh) return short_row_kernel<T, Normed, gelu_tanh, false>;
-    return short_row_kernel<T, Normed, none, false>;
+    if (args.append.keys) return short_row_kernel<T, Normed, none, true, kShortSteps>;
+    if (args.activation == gelu) return short_row_kernel<T, Normed, gelu, false, kShortSteps>;
+    if (args.activation == gelu_tanh)
+        return short_row_kernel<T, Normed, gelu_tanh, false, kShortSteps>;
+    return short_row_kernel<T, Normed, none, false, kShortSteps>;
+}
+
+template <class T>
+auto long_kernel_of(const SmallMArgs& args) {
+    using enum Activation;
+    if (!args.norm_weight) return short_row_kernel<T, false, none, false, kLongSteps>;
+    if (args.activation == gelu) return short_row_kernel<T, true, gelu, false, kLongSteps>;
+    return short_row_kernel<T, true, gelu_tanh, false, kLongSteps>;
+}
+
+// Whether slices of more than kShortSteps are long_kernel_of()'s. With up to kLongSteps row_kernel
+// has all weights in registers too. Measured on an H200.
+bool takes_long_slices(const SmallMArgs& args, int64_t steps) {
+    using enum Activation;
+    if (args.append.keys) return false;
+    if (args.norm_weight)
+        return args.k <= kMostLongNormed && steps <= kLongSteps &&
+               (args.activation == gelu || args.activation == gelu_tanh);
+    return steps > kLongSteps && args.k <= kMostLongColumns && args.activation == none &&
+           ceil_div(args.n, kShortOutputs) <= multiprocessors();
 }
 
 }  // namespace
@@ -158,24 +191,24 @@ bool short_row_product(Context& ctx, const SmallMArgs& args, const LinearFusion&
     using enum Activation;
     const bool has_form = args.rows == 1 && w.dtype == x.dtype && args.y_type == x.dtype &&
                           args.up == 0 && !args.scales && args.n < kVocabulary;
-    const bool is_short = args.k <= kMostShortColumns && args.k % kUnit == 0 &&
-                          ceil_div(args.units, args.slices) * kUnit <= kShortSteps * kShortStep;
+    const int64_t steps = ceil_div(args.units, args.slices) * (kUnit / kShortStep);
+    const bool is_long = steps > kShortSteps;
+    const bool takes_slices = args.k % kUnit == 0 && (is_long ? takes_long_slices(args, steps)
+                                                              : args.k <= kMostShortColumns);
     const bool has_norm = !with.norm.weight || with.norm.kind == NormKind::layer;
     const bool has_epilogue =
         args.append.keys
             ? args.activation == none && args.append.type == x.dtype && args.append.d > 1
             : args.activation != silu;
-    if (!has_form || !is_short || !has_norm || !has_epilogue) return false;
-    // With all warps two blocks fit a multiprocessor, so those of one kernel do not crowd on the
-    // few multiprocessors that have room when they come.
-    const int64_t warps = args.k > kSparse ? kMostSlices : args.slices;
+    if (!has_form || !takes_slices || !has_norm || !has_epilogue) return false;
     const size_t shared = args.norm_weight ? static_cast<size_t>(args.k) * size_of(x.dtype) : 0;
     const auto launch = [&](auto type) {
         using T = decltype(type);
-        const auto kernel =
-            args.norm_weight ? short_kernel_of<T, true>(args) : short_kernel_of<T, false>(args);
+        const auto kernel = is_long            ? long_kernel_of<T>(args)
+                            : args.norm_weight ? short_kernel_of<T, true>(args)
+                                               : short_kernel_of<T, false>(args);
         pdl_launch(ctx, kernel, static_cast<unsigned>(ceil_div(args.n, kShortOutputs)),
-                   static_cast<unsigned>(32 * warps), shared, ShortRowArgs(args),
+                   static_cast<unsigned>(32 * args.slices), shared, ShortRowArgs(args),
                    static_cast<const T*>(x.data), static_cast<const T*>(w.data));
     };
     x.dtype == Dtype::f16 ? launch(__half{}) : launch(__nv_bfloat16{});
