@@ -8,6 +8,7 @@
 #include "whisper/output/strings.h"
 #include "whisper/transcribe/logit_constraints.h"
 #include "whisper/transcribe/search.h"
+#include "whisper/transcribe/token_sampler.h"
 #include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {
@@ -44,6 +45,28 @@ using Ids = std::vector<int32_t>;
 
 TEST(LogitConstraints, TheFirstTokenIsAnEarlyTimestamp) {
     EXPECT_EQ(allowed(small_rules(), {}), (Ids{13, 14, 15, 16, 17}));
+}
+
+// A GPU makes the request of the next step from that of this one. All texts of up to five tokens.
+TEST(LogitConstraints, TheNextRequestIsThatOfAllTokens) {
+    for (const bool timestamps : {true, false}) {
+        LogitConstraints constraints = small_rules();
+        constraints.timestamps = timestamps;
+        const SamplerConstraints of_gpu{nullptr, kVocab, kBegin, timestamps, kEot};
+        const Ids tokens = {0, 5, kBegin, 17, kVocab - 1};
+        std::vector<Ids> texts;
+        for (const int32_t token : tokens) texts.push_back({token});
+        for (size_t i = 0; i < texts.size(); ++i)
+            for (const int32_t token : tokens) {
+                const SampleRequest request = sample_request(constraints, texts[i], kVocab);
+                Ids longer = texts[i];
+                longer.push_back(token);
+                EXPECT_EQ(next_request(of_gpu, request, texts[i].back(), token),
+                          sample_request(constraints, longer, kVocab))
+                    << testing::PrintToString(longer);
+                if (longer.size() < 5) texts.push_back(longer);
+            }
+    }
 }
 
 TEST(LogitConstraints, NoLimitOnTheFirstTimestampWhereNoneIsSet) {

@@ -33,12 +33,13 @@ TokenSampler::TokenSampler(const Context& ctx, const LogitConstraints& constrain
     const Tensor table = memory_.tensor(Dtype::u8, {n_vocab});
     memory_.source().write(table.data, masked.data(), masked.size());
     constraints_ = {table.as<uint8_t>(), static_cast<int32_t>(n_vocab), constraints.timestamp_begin,
-                    constraints.timestamps};
+                    constraints.timestamps, constraints.eot};
 }
 
 void TokenSampler::operator()(Context& ctx, Candidate* best, int64_t k, const Tensor& logits,
-                              const SampleRequest* requests) const {
-    cuda_sampler().sample(ctx, best, k, logits.as<float>(), requests, logits.dim(0), constraints_);
+                              const SampleRequest* requests, const NextStep& next) const {
+    cuda_sampler().sample(ctx, best, k, logits.as<float>(), requests, logits.dim(0), constraints_,
+                          next);
 }
 
 }  // namespace hark::whisper

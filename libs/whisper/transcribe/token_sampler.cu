@@ -12,59 +12,75 @@ constexpr int kAtOnce = 8;  // logits that a thread requests together
 constexpr int kPartThreads = 512, kPartLogits = kPartThreads * kAtOnce;
 constexpr int kMostParts = 32;  // of a row: each lane of a warp has one
 
-// The likeliest of some tokens, and the sum of exp(logit - best logit) over all of them.
+// The likeliest of some tokens, of equal ones the lowest id, and the sum of exp(logit - best logit)
+// over all of them.
 struct MaxSum {
     float best = -INFINITY;
     int id = INT_MAX;
     float sum = 0;
 
-    __device__ void add(float logit, int token) {
-        if (logit > best) {
-            sum = sum * expf(best - logit) + 1;  // exp(-infinity) is 0 for the first one
-            best = logit;
-            id = token;
-        } else if (logit > -INFINITY) {
-            sum += expf(logit - best);
-        }
-    }
-    // Of equal logits the lowest id wins, in any order of calls.
-    __device__ void add(const MaxSum& other) {
-        if (other.best == -INFINITY) return;
-        if (other.best > best || (other.best == best && other.id < id)) {
-            sum = sum * (best == -INFINITY ? 0 : expf(best - other.best)) + other.sum;
-            best = other.best;
-            id = other.id;
-        } else {
-            sum += other.sum * expf(other.best - best);
-        }
-    }
     __device__ float log_sum() const { return best + logf(sum); }
 };
 
-__device__ MaxSum shuffled(const MaxSum& part, int step) {
-    MaxSum other;
-    other.best = __shfl_xor_sync(0xffffffff, part.best, step);
-    other.id = __shfl_xor_sync(0xffffffff, part.id, step);
-    other.sum = __shfl_xor_sync(0xffffffff, part.sum, step);
-    return other;
+// Integers in the order of floats, and back.
+__device__ uint32_t ordered(float x) {
+    const uint32_t bits = __float_as_uint(x);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+__device__ float from_ordered(uint32_t x) {
+    return __uint_as_float(x >> 31 ? x & 0x7fffffffu : ~x);
 }
 
-// Reduces the parts of a warp's lanes in a tree. Each lane gets the result.
-__device__ MaxSum over_warp(MaxSum part) {
-#pragma unroll 1
-    for (int step = 16; step > 0; step /= 2) part.add(shuffled(part, step));
-    return part;
+// Its sum relative to a logit that is at least as large. The difference of two infinite ones is
+// no number.
+__device__ float scaled_sum(const MaxSum& part, float best) {
+    return part.best == best ? part.sum : part.sum * expf(part.best - best);
+}
+
+// Two sets of tokens together.
+__device__ MaxSum both(const MaxSum& a, const MaxSum& b) {
+    const bool first = a.best > b.best || (a.best == b.best && a.id < b.id);
+    const float best = fmaxf(a.best, b.best);
+    return {best, first ? a.id : b.id, scaled_sum(a, best) + scaled_sum(b, best)};
+}
+
+// The parts of a warp's lanes together. Each lane gets the result.
+__device__ MaxSum over_warp(const MaxSum& part) {
+    // -0 becomes 0.
+    const uint32_t own = ordered(part.best + 0.0f), largest = __reduce_max_sync(0xffffffff, own);
+    MaxSum whole;
+    whole.best = from_ordered(largest);
+    whole.id = __reduce_min_sync(0xffffffff, own == largest ? part.id : INT_MAX);
+    whole.sum = cuda::warp_sum(scaled_sum(part, whole.best));
+    return whole;
 }
 
 // The same of all threads of a block.
 template <int Threads>
-__device__ MaxSum over_block(MaxSum part, MaxSum* scratch) {
-    part = over_warp(part);
+__device__ MaxSum over_block(const MaxSum& part, MaxSum* scratch) {
+    const MaxSum of_warp = over_warp(part);
     __syncthreads();
-    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = part;
+    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = of_warp;
     __syncthreads();
     const int lane = threadIdx.x % 32;
     return over_warp(lane < Threads / 32 ? scratch[lane] : MaxSum{});
+}
+
+// A thread's N logits, of tokens first, first + stride, ... Masked ones are -infinity.
+template <int N>
+__device__ MaxSum of_logits(const float (&logits)[N], int first, int stride) {
+    MaxSum part;
+#pragma unroll
+    for (int i = N - 1; i >= 0; --i) {
+        if (logits[i] < part.best || logits[i] == -INFINITY) continue;
+        part.best = logits[i];
+        part.id = first + i * stride;
+    }
+    if (part.best == -INFINITY) return part;
+#pragma unroll
+    for (const float logit : logits)
+        part.sum += logit == part.best ? 1.0f : expf(logit - part.best);
+    return part;
 }
 
 struct RowConstraints {
@@ -110,7 +126,8 @@ __device__ MaxSum best_after(const RowConstraints& allowed, const float* logits,
                              const Candidate& last, float last_logit, MaxSum* scratch) {
     MaxSum part;
     allowed.for_each_logit(logits, [&](float logit, int id) {
-        if (logit < last_logit || (logit == last_logit && id > last.token)) part.add(logit, id);
+        const bool after = logit < last_logit || (logit == last_logit && id > last.token);
+        if (after && logit > part.best) part.best = logit, part.id = id;
     });
     return over_block<kSamplerThreads>(part, scratch);
 }
@@ -179,26 +196,49 @@ __global__ void __launch_bounds__(kPartThreads)
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i)
         own[i] = counts[i] ? logits[first + i * kPartThreads] : -INFINITY;
-    MaxSum text, stamps;
+    const auto of_ids = [&](bool text) {
+        float wanted[kAtOnce];
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-        const int id = first + i * kPartThreads;
-        (id < constraints.timestamp_begin ? text : stamps).add(own[i], id);
-    }
-    text = over_block<kPartThreads>(text, scratch);
-    stamps = over_block<kPartThreads>(stamps, scratch);
-    if (threadIdx.x == 0) parts[int64_t{blockIdx.y} * gridDim.x + blockIdx.x] = {text, stamps};
+        for (int i = 0; i < kAtOnce; ++i) {
+            const bool is_text = first + i * kPartThreads < constraints.timestamp_begin;
+            // NaN compares as false.
+            wanted[i] = is_text == text && own[i] > -INFINITY ? own[i] : -INFINITY;
+        }
+        return over_block<kPartThreads>(of_logits(wanted, first, kPartThreads), scratch);
+    };
+    const int begin = static_cast<int>(blockIdx.x) * kPartLogits;
+    PartSums sums;
+    if (begin < constraints.timestamp_begin) sums.text = of_ids(true);
+    if (begin + kPartLogits > constraints.timestamp_begin) sums.stamps = of_ids(false);
+    if (threadIdx.x == 0) parts[int64_t{blockIdx.y} * gridDim.x + blockIdx.x] = sums;
+}
+
+// As one word, which the host may wait for.
+__device__ void store(Candidate* to, const Candidate& from) {
+    *reinterpret_cast<int2*>(to) = make_int2(from.token, __float_as_int(from.logprob));
+}
+
+// Makes a step's inputs those of the next one. Without a token, of any text.
+__device__ void advance(const NextStep& next, const SamplerConstraints& constraints,
+                        const SampleRequest& request, int token) {
+    token = max(token, 0);
+    *next.request = next_request(constraints, request, *next.token, token);
+    *next.token = token;
+    *next.position += 1;
+    *next.length += 1;
+    *next.turn ^= 1;
 }
 
 __global__ void __launch_bounds__(kSamplerThreads)
     sample_kernel(Candidate* best, int k, const float* all, const PartSums* parts, int n_parts,
-                  const SampleRequest* requests, SamplerConstraints constraints) {
+                  const SampleRequest* requests, SamplerConstraints constraints, NextStep next) {
     cuda::pdl_trigger();
     __shared__ MaxSum scratch[kSamplerThreads / 32];
     __shared__ double sums[kSamplerThreads];
     const float* logits = all + int64_t{blockIdx.x} * constraints.n_vocab;
     RowConstraints allowed{constraints, requests[blockIdx.x]};
-    Candidate* out = best + int64_t{blockIdx.x} * k;
+    const int row = next.turn ? *next.turn : static_cast<int>(blockIdx.x);
+    Candidate* out = best + int64_t{row} * k;
     cuda::pdl_wait();
     const int part = threadIdx.x % 32;
     PartSums own;
@@ -206,8 +246,7 @@ __global__ void __launch_bounds__(kSamplerThreads)
     const MaxSum text = over_warp(own.text), stamps = over_warp(own.stamps);
     allowed.no_text = constraints.timestamps && allowed.row.only < 0 && stamps.best > -INFINITY &&
                       stamps.log_sum() > text.best;
-    MaxSum whole = stamps;
-    if (!allowed.no_text) whole.add(text);
+    const MaxSum whole = allowed.no_text ? stamps : both(stamps, text);
 
     Candidate last{whole.best > -INFINITY ? whole.id : -1, -INFINITY};
     float logit = whole.best;
@@ -224,21 +263,26 @@ __global__ void __launch_bounds__(kSamplerThreads)
         logit = logits[last.token];
     }
     last.logprob = logit - total;
-    if (threadIdx.x == 0) out[0] = last;
+    if (next.turn) __syncthreads();  // all threads have read their request
+    if (threadIdx.x == 0) {
+        store(out, last);
+        if (next.turn) advance(next, constraints, allowed.row, last.token);
+    }
     if (allowed.row.only >= 0) last.token = -1;
     for (int i = 1; i < k; ++i) {
         if (last.token >= 0) {
-            const MaxSum next = best_after(allowed, logits, last, logit, scratch);
-            last.token = next.best > -INFINITY ? next.id : -1;
-            logit = next.best;
+            const MaxSum found = best_after(allowed, logits, last, logit, scratch);
+            last.token = found.best > -INFINITY ? found.id : -1;
+            logit = found.best;
             last.logprob = logit - total;
         }
-        if (threadIdx.x == 0) out[i] = last;
+        if (threadIdx.x == 0) store(out + i, last);
     }
 }
 
 void sample(Context& ctx, Candidate* best, int64_t k, const float* logits,
-            const SampleRequest* requests, int64_t n, const SamplerConstraints& constraints) {
+            const SampleRequest* requests, int64_t n, const SamplerConstraints& constraints,
+            const NextStep& next) {
     cuda::enter(ctx, {});
     if (n == 0) return;
     const int64_t parts = cuda::ceil_div(constraints.n_vocab, kPartLogits);
@@ -253,7 +297,7 @@ void sample(Context& ctx, Candidate* best, int64_t k, const float* logits,
                      constraints);
     cuda::pdl_launch(ctx, sample_kernel, static_cast<unsigned>(n), kSamplerThreads, 0, best,
                      static_cast<int>(k), logits, of_parts, static_cast<int>(parts), requests,
-                     constraints);
+                     constraints, next);
 }
 
 }  // namespace
