@@ -3,6 +3,7 @@
 // units. One thread of a third warpgroup starts the copies.
 #include "kernels/linear/gemm_wgmma.cuh"
 
+#include "kernels/cuda/clusters.cuh"
 #include "kernels/linear/fp8_rows.cuh"
 #include "kernels/linear/gemm.cuh"
 #include "kernels/linear/gemm_wgmma_scaled.cuh"
@@ -33,7 +34,7 @@ __device__ void multiply_tiles(Shared<T, S>& shared, const Product& args, int ra
         if (lane < kPair) arrive_at(lane, shared.empty[stage]);
     };
     Place<S::kStages> place;
-    Schedule<S> tiles(args, rank);
+    Schedule<S> tiles(args.rows, args.n, rank);
     if (group == 1) {
         tiles.advance();
         place.advance(args.steps);
@@ -88,9 +89,24 @@ __device__ void multiply_tiles(Shared<T, S>& shared, const Product& args, int ra
     }
 }
 
+template <class T, class S>
+__device__ void copy_stages(Shared<T, S>& shared, const Maps& maps, const Product& args, int rank) {
+    constexpr int kHalf = S::kRows / kPair;
+    const auto start_w = [&](int at, int step, int output) {
+        arrive_expecting(shared.full[at], (S::kRows + kOutputs) * kDepth<T> * sizeof(T));
+        copy_box(shared.w[at], maps.w, shared.full[at], step * kDepth<T>, output);
+    };
+    const auto start_x = [&](int at, int step, int row) {
+        copy_box_to((1 << kPair) - 1, shared.x[at][rank * kHalf], maps.x, shared.full[at],
+                    step * kDepth<T>, row + rank * kHalf);
+    };
+    copy_tiles(Schedule<S>(args.rows, args.n, rank), args.steps, args.uploaded, shared.empty,
+               start_w, start_x);
+}
+
 // Factors of T, y of Y.
 template <class T, class Y, class S>
-__global__ void __launch_bounds__(S::kThreads, 1)
+__global__ void __launch_bounds__(kThreads, 1)
     many_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Product args) {
 #if HARK_HOPPER_CODE
     pdl_trigger();
@@ -98,27 +114,18 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     Shared<T, S>& shared =
         *reinterpret_cast<Shared<T, S>*>(memory + (1024 - shared_address(memory) % 1024) % 1024);
     const int rank = cluster_rank();
-    if (threadIdx.x == 0) {
-        prefetch_map(maps.x);
-        prefetch_map(maps.w);
-        for (int i = 0; i < S::kStages; ++i) {
-            init(shared.full[i], 1);
-            init(shared.empty[i], kPair * kGroup / 32);
-        }
-        fence_init();
-    }
-    sync_cluster();
+    make_barriers(maps, shared.full, shared.empty, kPair * kGroup / 32);
     const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     if (warp < 4) {
-        give_registers<S::kCopyRegisters>();
+        give_registers<kCopyRegisters>();
         if (threadIdx.x == 0) {
-            copy_tiles<T, S>(shared, maps, args, rank);
+            copy_stages<T, S>(shared, maps, args, rank);
         } else {
             pdl_wait();
         }
         __syncwarp();
     } else {
-        take_registers<S::kRegisters>();
+        take_registers<kRegisters>();
         multiply_tiles<T, Y, S>(shared, args, rank, warp / 4 - 1);
     }
     sync_cluster();  // the other block may still send rows here and report reads
@@ -134,26 +141,9 @@ void launch(Context& ctx, const Product& args, const Tensor& x, const Tensor& w)
         return tile_map(of.dtype, of.data, {k, n}, {k * sizeof(T)}, {kDepth<T>, rows});
     };
     const Maps maps = {map(x, S::kRows / kPair), map(w, kOutputs)};
-    cudaLaunchAttribute wishes[2] = {};
-    wishes[0].id = cudaLaunchAttributeClusterDimension;
-    wishes[0].val.clusterDim = {kPair, 1, 1};
-    wishes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    wishes[1].val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.blockDim = S::kThreads;
-    config.dynamicSmemBytes = kBytes;
-    config.stream = stream_of(ctx);
-    config.attrs = wishes;
-    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes));
-    // As many clusters as run at the same time: each computes its share of the tiles.
-    config.numAttrs = 1;
-    config.gridDim = kPair;
-    int most = 0;
-    CUDA_CHECK(cudaOccupancyMaxActiveClusters(&most, kernel, &config));
     const int64_t pairs = ceil_div(args.rows, S::kRows) * ceil_div(args.n, kPair * kOutputs);
-    config.gridDim = kPair * static_cast<unsigned>(std::min<int64_t>(pairs, most));
-    config.numAttrs = handles_of(ctx).overlaps ? 2 : 1;
-    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, args));
+    ClusterLaunch start(ctx, kernel, kPair, kThreads, kBytes);
+    start.start(std::min(pairs, start.most_clusters()), maps, args);
 }
 
 template <class T, class Y>
