@@ -1,5 +1,5 @@
-// Products of 33 to 128 rows, where rows may depend on their number: on Hopper kernels of their
-// own.
+// Products of 33 to 128 rows, and gate and up of more, where rows may depend on their number: on
+// Hopper kernels of their own.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -92,6 +92,24 @@ TEST_P(MediumRows, OfE4m3AgreeWithTheSumInDouble) {
                 for (const Activation activation : {Activation::silu, Activation::gelu_tanh})
                     check_medium(device, GetParam(), in, w,
                                  {rows, outputs, columns, activation, true, biased, type});
+    }
+}
+
+// Outputs for which tiles are wide: whole ones and such that end beyond the rows, the outputs or
+// the columns; and more of them than the multiprocessors compute at once.
+TEST_P(MediumRows, GateAndUpOfWideTilesAgreeWithTheSumInDouble) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    device.ctx().batch_invariant = false;
+    const Dtype type = GetParam().activations;
+    constexpr int64_t kColumns = 2064;
+    for (const int64_t n : {11208, 26040}) {
+        const LinearInputs in({256, 2 * n, kColumns}, type, type, 11);
+        const Matrix w = in.up(device, type);
+        for (const int64_t rows : {64, 65, 128, 192, 250, 256})
+            for (const Activation activation : {Activation::silu, Activation::gelu_tanh})
+                check_medium(device, GetParam(), in, w,
+                             {rows, 2 * n, kColumns, activation, true, false, type});
     }
 }
 

@@ -1,6 +1,7 @@
 // linear on the GPU: the choice between the plain units (simt.cuh), the matrix units
 // (small_m_mma.cuh) and cuBLASLt (gemm.cuh).
 #include "kernels/linear/fp8_rows.cuh"
+#include "kernels/linear/gated_m.cuh"
 #include "kernels/linear/gemm.cuh"
 #include "kernels/linear/medium_m.cuh"
 #include "kernels/linear/simt.cuh"
@@ -82,6 +83,8 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
         many && !ctx.batch_invariant && !append && has_streamed_m_product(y, x, w, then);
     const bool is_medium =
         many && !ctx.batch_invariant && has_medium_m_product(y, x, w, then, gated);
+    const bool is_gated_m =
+        many && !ctx.batch_invariant && gated && has_gated_m_product(y, x, w, then);
     if (norm.weight && !fuses_norm(ctx, x, w, gated ? Epilogue{then.bias} : then, with, many)) {
         const Arena::Scope scope(ctx.arena);
         Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});
@@ -91,7 +94,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
             cuda::layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
         return cuda::linear(ctx, y, normed, w, then, {.append = append, .gated = gated});
     }
-    if (gated && !gates_rows(x, w) && !by_wgmma && !is_medium && !is_streamed) {
+    if (gated && !gates_rows(x, w) && !by_wgmma && !is_medium && !is_streamed && !is_gated_m) {
         const Arena::Scope scope(ctx.arena);
         const Tensor halves = ctx.arena.tensor(y.dtype, {rows, w.values.dim(0)});
         cuda::linear(ctx, halves, x, w, {.bias = then.bias}, {.norm = norm});
@@ -108,6 +111,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
     if (is_streamed) return streamed_m_product(ctx, y, x, w, then, norm, gated);
     if (is_medium) return medium_m_product(ctx, y, x, w, then, gated);
+    if (is_gated_m) return gated_m_product(ctx, y, x, w, then.activation);
     if (many) return gemm(ctx, y, x, w, then, norm);
     if (in_tiles) {
         require(!append && (by_wgmma || !gated),

@@ -12,6 +12,8 @@ constexpr int64_t kLeastMediumRows = 33, kMostMediumRows = 128;
 // of a product that is not gated.
 constexpr int64_t kLeastMediumOutputs = 16384, kLeastMediumColumns = 2048;
 
+constexpr int kNarrow = 128, kWide = 224;  // rows of W per tile
+
 template <class T, class S>
 void launch_medium(Context& ctx, const Product& args, const Tensor& x, const Tensor& w) {
     const auto kernel = medium_kernel<T, S>;
@@ -20,9 +22,9 @@ void launch_medium(Context& ctx, const Product& args, const Tensor& x, const Ten
         return tile_map(of.dtype, of.data, {k, static_cast<uint64_t>(rows)}, {k * sizeof(T)},
                         {kStep, box});
     };
-    const uint32_t w_box = args.up ? S::kColumns / 2 : kOutputs;
+    const uint32_t w_box = args.up ? S::kColumns / 2 : S::kOutputs;
     const Maps maps = {map(x, args.rows, S::kRows), map(w, w.dim(0), w_box)};
-    const auto blocks = ceil_div(args.n, args.up ? kOutputs / 2 : kOutputs);
+    const auto blocks = ceil_div(args.n, S::outputs(args.up));
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, S::kBytes));
     pdl_launch(ctx, kernel, static_cast<unsigned>(blocks), kThreads, S::kBytes, maps, args);
@@ -30,8 +32,16 @@ void launch_medium(Context& ctx, const Product& args, const Tensor& x, const Ten
 
 template <class T>
 void launch_medium(Context& ctx, const Product& args, const Tensor& x, const Tensor& w) {
-    if (args.rows <= 64) return launch_medium<T, Tile<64>>(ctx, args, x, w);
-    launch_medium<T, Tile<128>>(ctx, args, x, w);
+    // The multiprocessor with most outputs is the last to end.
+    const auto most = [&](int64_t tile) {
+        return ceil_div(ceil_div(args.n, tile), multiprocessors()) * tile;
+    };
+    const bool is_wide = args.up && most(kWide / 2) < most(kNarrow / 2);
+    if (args.rows <= 64)
+        return is_wide ? launch_medium<T, Tile<64, kWide>>(ctx, args, x, w)
+                       : launch_medium<T, Tile<64, kNarrow>>(ctx, args, x, w);
+    is_wide ? launch_medium<T, Tile<128, kWide>>(ctx, args, x, w)
+            : launch_medium<T, Tile<128, kNarrow>>(ctx, args, x, w);
 }
 
 }  // namespace
@@ -46,7 +56,7 @@ bool has_medium_m_product(const Tensor& y, const Tensor& x, const Matrix& w, con
            (y.dtype == x.dtype || y.dtype == Dtype::f32) && !then.residual && n % 8 == 0 &&
            k % 8 == 0 &&
            (address(y) | address(x) | address(w.values) | address(then.bias)) % 16 == 0 &&
-           has_hopper_code(reinterpret_cast<const void*>(medium_kernel<__half, Tile<64>>));
+           has_hopper_code(reinterpret_cast<const void*>(medium_kernel<__half, Tile<64, kNarrow>>));
 }
 
 void medium_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then,

@@ -10,13 +10,17 @@ using namespace rows_tile;
 
 inline constexpr int kStep = 64;  // columns per stage
 
-// Two blocks fit a multiprocessor.
-template <int Rows>
-struct Tile : TileShape<Rows> {
-    using Shape = TileShape<Rows>;
-    static constexpr int kStages = Rows == 64 ? 4 : 3;
+// Of 128 outputs two blocks fit a multiprocessor, of 224 one.
+template <int Rows, int Outputs>
+struct Tile : TileShape<Rows, Outputs> {
+    using Shape = TileShape<Rows, Outputs>;
+    static constexpr int kBlocks = Outputs == 128 ? 2 : 1;
+    static constexpr int kStages = (Rows == 64 ? 4 : 3) + (kBlocks == 1 ? 2 : 0);
     static constexpr int kBytes = kStages * Shape::kStageBytes + 1024;  // 1024: to align it
     static_assert(Rows * Shape::kStride * 4 <= kStages * Shape::kStageBytes);
+
+    // Outputs of y per tile.
+    __host__ __device__ static int outputs(bool gated) { return gated ? Outputs / 2 : Outputs; }
 };
 
 // y (rows, n), rows <= Tile::kRows, = f(x W^T + bias); if gated, output n = f(row n of W) * row up
@@ -73,15 +77,15 @@ __device__ void finish(float* memory, const Product& args, int output,
     sync_part(1, kMultiplyingThreads);  // all have read their last stages
     store_sums<S>(memory, sums);
     sync_part(1, kMultiplyingThreads);
-    const int across = (args.up ? kOutputs / 2 : kOutputs) / 4;  // threads per row
-    const int c = threadIdx.x % across * 4, n = output + c;
-    if (n >= args.n) return;
+    const int across = S::outputs(args.up) / 4, at_once = kMultiplyingThreads / across;
+    const int c = threadIdx.x % across * 4, n = output + c;  // across: threads per row
+    if (n >= args.n || static_cast<int>(threadIdx.x) >= at_once * across) return;
     constexpr int kHalf = S::kColumns / 2;
     const int from_column = args.up ? c / kHalf * S::kColumns + c % kHalf : c;
     const float4 bias = args.bias ? four(args.bias + n) : float4{};
     const float4 up_bias = args.up && args.bias ? four(args.bias + args.up + n) : float4{};
 #pragma unroll 2
-    for (int r = threadIdx.x / across; r < args.rows; r += kMultiplyingThreads / across) {
+    for (int r = threadIdx.x / across; r < args.rows; r += at_once) {
         const float* const from = memory + r * S::kStride + from_column;
         const float4 sum = four(from);
         float y[4] = {sum.x + bias.x, sum.y + bias.y, sum.z + bias.z, sum.w + bias.w};
@@ -128,14 +132,14 @@ __device__ void multiply_tile(unsigned char* stages, Barriers<S>& barriers, cons
 
 // Shared memory: stages of rows of x and of W.
 template <class T, class S>
-__global__ void __launch_bounds__(kThreads, 2)
+__global__ void __launch_bounds__(kThreads, S::kBlocks)
     medium_kernel(const __grid_constant__ Maps maps, const __grid_constant__ Product args) {
 #if HARK_HOPPER_CODE
     pdl_trigger();
     extern __shared__ unsigned char memory[];
     __shared__ Barriers<S> barriers;
     unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024;
-    const int output = static_cast<int>(blockIdx.x) * (args.up ? kOutputs / 2 : kOutputs);
+    const int output = static_cast<int>(blockIdx.x) * S::outputs(args.up);
     const bool copies = threadIdx.x >= kMultiplyingThreads;
     if (threadIdx.x == kMultiplyingThreads) barriers.make(maps);
     __syncthreads();

@@ -1,8 +1,8 @@
-// A tile of up to 128 rows of x by 128 rows of W, multiplied by two warpgroups: what the products
-// of 33 to 128 rows on Hopper share (medium_m_wgmma.cuh, streamed_m_wgmma.cuh).
+// A tile of up to 128 rows of x by 128 rows of W or more, multiplied by two warpgroups: what the
+// products of 33 to 128 rows on Hopper share (medium_m_wgmma.cuh, streamed_m_wgmma.cuh).
 #pragma once
 
-#include "kernels/cuda/hopper.cuh"
+#include "kernels/cuda/hopper_products.cuh"
 
 namespace hark::cuda::rows_tile {
 
@@ -11,12 +11,12 @@ using namespace hopper;
 inline constexpr int kGroup = 128;  // threads per warpgroup
 inline constexpr int kMultiplyingThreads = 2 * kGroup;
 inline constexpr int kThreads = kMultiplyingThreads + 32;  // the last warp copies
-inline constexpr int kOutputs = 128;                       // rows of W per tile
 
-// A tile of 64 or 128 rows of x by kOutputs: of 64 rows both warpgroups have all, else 64 each.
-template <int Rows>
+// A tile of 64 or 128 rows of x by `Outputs` of W: of 64 rows both warpgroups have all, else 64
+// each.
+template <int Rows, int Outputs>
 struct TileShape {
-    static constexpr int kRows = Rows;
+    static constexpr int kRows = Rows, kOutputs = Outputs;
     static constexpr bool kSharesRows = Rows == 64;
     static constexpr int kColumns = kSharesRows ? kOutputs / 2 : kOutputs;  // of a warpgroup
     static constexpr int kSums = kColumns / 2;                              // per thread
@@ -52,7 +52,7 @@ __device__ inline void copy_weights(unsigned char* stage, const CUtensorMap& map
     unsigned char* const w = stage + S::kRows * 128;
     if (up == 0) return copy_box(w, map, full, column, output);
     constexpr int kHalf = S::kColumns / 2;
-    for (int i = 0; i < kOutputs / kHalf; ++i)
+    for (int i = 0; i < S::kOutputs / kHalf; ++i)
         copy_box(w + i * kHalf * 128, map, full, column, output + i / 2 * kHalf + i % 2 * up);
 }
 

@@ -5,29 +5,16 @@
 
 #include "kernels/linear/rows_tile_wgmma.cuh"
 
-namespace hark::cuda::hopper {
-
-// As the others of e4m3 (hopper.cuh), with 64 columns.
-__device__ inline void multiply(fp8_t, float (&c)[32], uint64_t a, uint64_t b, bool add) {
-    asm volatile(
-        "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 {" HARK_NAMES_32
-        "}, %32, %33, p, 1, 1;\n}"
-        : HARK_FLOATS_32(c)
-        : "l"(a), "l"(b), "r"(static_cast<int>(add)));
-}
-
-}  // namespace hark::cuda::hopper
-
 namespace hark::cuda::streamed_m {
 
 using namespace rows_tile;
 
-inline constexpr int kStep = 128;  // columns per stage
+inline constexpr int kStep = 128;     // columns per stage
+inline constexpr int kOutputs = 128;  // rows of W per tile
 
 template <int Rows>
-struct Tile : TileShape<Rows> {
-    using Shape = TileShape<Rows>;
+struct Tile : TileShape<Rows, kOutputs> {
+    using Shape = TileShape<Rows, kOutputs>;
     static constexpr int kStages = Rows == 64 ? 7 : 4;
     static constexpr int kBytes = kStages * Shape::kStageBytes + Rows * Shape::kStride * 4 + 1024;
     static constexpr int kPart = kMultiplyingThreads * Shape::kSums;  // floats of a tile's sums
