@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 
 #include "kernels/cuda/cuda_common.cuh"
@@ -80,6 +81,58 @@ inline Algorithms algorithms(Handles& handles, const ProductPlan& plan, const Op
             algorithms.all[algorithms.count++] = found[i].algo;
     require(algorithms.count > 0, what, ": cuBLASLt knows no way to multiply these matrices");
     return algorithms;
+}
+
+// The number of parts of the sums, and how they are added.
+inline std::array<int32_t, 2> order_of(const cublasLtMatmulAlgo_t& algorithm) {
+    std::array<int32_t, 2> order{};
+    const cublasLtMatmulAlgoConfigAttributes_t attributes[] = {
+        CUBLASLT_ALGO_CONFIG_SPLITK_NUM, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME};
+    for (int i = 0; i < 2; ++i)
+        CUBLAS_CHECK(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attributes[i], &order[i],
+                                                          sizeof order[i], nullptr));
+    return order;
+}
+
+struct Event {
+    Event() { CUDA_CHECK(cudaEventCreate(&event)); }
+    ~Event() { cudaEventDestroy(event); }
+    Event(const Event&) = delete;
+    cudaEvent_t event = nullptr;
+};
+
+// Whether the stream's work is recorded, not run.
+inline bool is_recording(const Handles& handles) {
+    cudaStreamCaptureStatus recording = cudaStreamCaptureStatusNone;
+    CUDA_CHECK(cudaStreamIsCapturing(handles.stream, &recording));
+    return recording != cudaStreamCaptureStatusNone;
+}
+
+// The fastest of the algorithms that cut their sums as the first one does, by the time of `trials`
+// calls of run(algorithm), which returns a cublasStatus_t. On Hopper all of these give the same
+// bits, as measured (docs/kernels/training.md), so timing does not change results.
+template <class Run>
+cublasLtMatmulAlgo_t fastest(const Handles& handles, const Algorithms& found, int trials,
+                             const Run& run) {
+    const auto milliseconds_of = [&](const cublasLtMatmulAlgo_t& algorithm) {
+        const Event begin, end;
+        if (run(algorithm) != CUBLAS_STATUS_SUCCESS) return std::numeric_limits<float>::max();
+        CUDA_CHECK(cudaEventRecord(begin.event, handles.stream));
+        for (int i = 0; i < trials; ++i) CUBLAS_CHECK(run(algorithm));
+        CUDA_CHECK(cudaEventRecord(end.event, handles.stream));
+        CUDA_CHECK(cudaEventSynchronize(end.event));
+        float ms = 0;
+        CUDA_CHECK(cudaEventElapsedTime(&ms, begin.event, end.event));
+        return ms;
+    };
+    const cublasLtMatmulAlgo_t* best = &found.all[0];
+    float least = std::numeric_limits<float>::max();
+    for (int i = 0; i < found.count; ++i) {
+        if (order_of(found.all[i]) != order_of(found.all[0])) continue;
+        const float ms = milliseconds_of(found.all[i]);
+        if (ms < least) least = ms, best = &found.all[i];
+    }
+    return *best;
 }
 
 }  // namespace hark::cuda::lt

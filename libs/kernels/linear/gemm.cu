@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/cuda/hopper.cuh"
 #include "kernels/elementwise/rows.cuh"
 #include "kernels/linear/cublaslt.cuh"
 #include "kernels/linear/fp8_rows.cuh"
@@ -20,10 +21,18 @@ constexpr int kGemmThreads = 256;
 // window is nearly so for 8, but not vice versa (docs/kernels/linear.md).
 constexpr int64_t kNominalRows = 1500;
 
+// Without batch invariance: the most rows that have an algorithm of their own, the fewest that
+// algorithms are tried for, how many algorithms and how often. Shapes that come only once are not
+// worth the trials.
+constexpr int64_t kMostNominalRows = 2048, kLeastTriedRows = 512;
+constexpr int kPromptCandidates = 7, kPromptTrials = 2;
+constexpr size_t kMostPromptPlans = 64;
+
 // The same without batch invariance: the fastest for about that many rows.
 int64_t nominal_rows(const Context& ctx, int64_t rows) {
-    if (ctx.batch_invariant || rows >= kNominalRows) return kNominalRows;
-    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
+    if (ctx.batch_invariant) return kNominalRows;
+    const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
+    return std::min(power, kMostNominalRows);
 }
 
 unsigned blocks_for(int64_t items) {
@@ -142,22 +151,74 @@ struct Product {
     }
 };
 
-ProductPlan& gemm_plan_for(Handles& handles, const Product& product, int64_t rows) {
+PlanKey key_of(const Product& product, int64_t rows) {
     const Tensor &d = product.d, &x = product.x, &w = product.w;
-    const PlanKey key = {w.dim(0),
-                         w.dim(1),
-                         product.stride,
-                         int64_t(x.dtype),
-                         int64_t(d.dtype),
-                         product.epilogue(),
-                         product.residual != nullptr,
-                         alignment_of(w.data),
-                         alignment_of(x.data),
-                         alignment_of(d.data),
-                         alignment_of(product.residual),
-                         rows};
-    std::unique_ptr<ProductPlan>& cached = handles.plans[key];
-    if (cached) return *cached;
+    return {w.dim(0),
+            w.dim(1),
+            product.stride,
+            int64_t(x.dtype),
+            int64_t(d.dtype),
+            product.epilogue(),
+            product.residual != nullptr,
+            alignment_of(w.data),
+            alignment_of(x.data),
+            alignment_of(d.data),
+            alignment_of(product.residual),
+            rows};
+}
+
+// Sets what a plan's calls do not have in common.
+void prepare(const ProductPlan& plan, const Product& product, int64_t rows) {
+    if (product.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
+    if (product.x_scales) set_row_scales(plan, product.w_scales, product.x_scales);
+    for (cublasLtMatrixLayout_t of_rows : {plan.x, plan.y})
+        set(of_rows, CUBLASLT_MATRIX_LAYOUT_COLS, static_cast<uint64_t>(rows));
+}
+
+cublasStatus_t run(Handles& handles, const ProductPlan& plan, const Product& product,
+                   const cublasLtMatmulAlgo_t& algorithm) {
+    const float alpha = 1, beta = product.residual ? 1 : 0;
+    const void* c = product.residual ? product.residual : product.d.data;
+    return cublasLtMatmul(handles.lt, plan.operation, &alpha, product.w.data, plan.w,
+                          product.x.data, plan.x, &beta, c, plan.y, product.d.data, plan.y,
+                          &algorithm, handles.workspace, kWorkspaceBytes, handles.stream);
+}
+
+// Whether the fastest algorithm is tried out: of many rows of a language model's prompts.
+bool tries(const Context& ctx, const Product& product) {
+    const Handles& handles = handles_of(ctx);
+    return !ctx.batch_invariant && product.x.rows() >= kLeastTriedRows &&
+           product.x.dtype == Dtype::bf16 && is_hopper() &&
+           handles.plans.size() < kMostPromptPlans && !lt::is_recording(handles);
+}
+
+cublasLtMatmulAlgo_t algorithm_of(Context& ctx, const ProductPlan& plan, Product product,
+                                  int64_t rows) {
+    Handles& handles = handles_of(ctx);
+    const lt::Operands operands = {product.w.data, product.x.data, product.d.data,
+                                   product.residual};
+    // No split sums for any number of rows: the number of parts would depend on it.
+    const auto reduction =
+        rows == kNominalRows ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_MASK;
+    if (!tries(ctx, product))
+        return lt::algorithms(handles, plan, operands, reduction, 1, "linear").all[0];
+    lt::Algorithms found =
+        lt::algorithms(handles, plan, operands, reduction, kPromptCandidates, "linear");
+    // What is expected to be the fastest of fewer rows often is of these.
+    prepare(plan, product, kNominalRows);
+    found.all[found.count++] =
+        lt::algorithms(handles, plan, operands, CUBLASLT_REDUCTION_SCHEME_NONE, 1, "linear").all[0];
+    const Arena::Scope scope(ctx.arena);
+    if (product.residual == product.d.data)  // must be added once
+        product.d = ctx.arena.tensor(product.d.dtype, {product.x.rows(), product.stride});
+    prepare(plan, product, product.x.rows());
+    return lt::fastest(handles, found, kPromptTrials, [&](const cublasLtMatmulAlgo_t& algorithm) {
+        return run(handles, plan, product, algorithm);
+    });
+}
+
+std::unique_ptr<ProductPlan> make_plan(Context& ctx, const Product& product, int64_t rows) {
+    const Tensor &d = product.d, &x = product.x, &w = product.w;
     auto plan = std::make_unique<ProductPlan>();
     CUBLAS_CHECK(cublasLtMatmulDescCreate(&plan->operation, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     set(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
@@ -168,28 +229,17 @@ ProductPlan& gemm_plan_for(Handles& handles, const Product& product, int64_t row
     plan->x = layout(x.dtype, w.dim(1), rows, w.dim(1));
     plan->y = layout(d.dtype, w.dim(0), rows, product.stride);
     if (product.x_scales) set_row_scales(*plan, product.w_scales, product.x_scales);
-    // No split sums for any number of rows: the number of parts would depend on it.
-    const auto reduction =
-        rows == kNominalRows ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_MASK;
-    const lt::Operands operands = {w.data, x.data, d.data, product.residual};
-    plan->algorithm = lt::algorithms(handles, *plan, operands, reduction, 1, "linear").all[0];
-    cached = std::move(plan);
-    return *cached;
+    plan->algorithm = algorithm_of(ctx, *plan, product, rows);
+    return plan;
 }
 
 void multiply(Context& ctx, const Product& product) {
     Handles& handles = handles_of(ctx);
-    ProductPlan& plan = gemm_plan_for(handles, product, nominal_rows(ctx, product.x.rows()));
-    if (product.bias) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
-    if (product.x_scales) set_row_scales(plan, product.w_scales, product.x_scales);
-    for (cublasLtMatrixLayout_t of_rows : {plan.x, plan.y})
-        set(of_rows, CUBLASLT_MATRIX_LAYOUT_COLS, static_cast<uint64_t>(product.x.rows()));
-    const float alpha = 1, beta = product.residual ? 1 : 0;
-    const void* c = product.residual ? product.residual : product.d.data;
-    CUBLAS_CHECK(cublasLtMatmul(handles.lt, plan.operation, &alpha, product.w.data, plan.w,
-                                product.x.data, plan.x, &beta, c, plan.y, product.d.data, plan.y,
-                                &plan.algorithm, handles.workspace, kWorkspaceBytes,
-                                handles.stream));
+    const int64_t rows = nominal_rows(ctx, product.x.rows());
+    std::unique_ptr<ProductPlan>& plan = handles.plans[key_of(product, rows)];
+    if (!plan) plan = make_plan(ctx, product, rows);
+    prepare(*plan, product, product.x.rows());
+    CUBLAS_CHECK(run(handles, *plan, product, plan->algorithm));
 }
 
 std::byte* column(const Tensor& tensor, int64_t n) {

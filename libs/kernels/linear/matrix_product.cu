@@ -1,7 +1,5 @@
 #include "kernels/linear/matrix_product.cuh"
 
-#include <limits>
-
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/linear/cublaslt.cuh"
 
@@ -53,58 +51,15 @@ cublasStatus_t run(Handles& handles, const ProductPlan& plan, const Work& work,
                           &algorithm, handles.workspace, kWorkspaceBytes, handles.stream);
 }
 
-// The number of parts of the sums, and how they are added.
-std::array<int32_t, 2> order_of(const cublasLtMatmulAlgo_t& algorithm) {
-    std::array<int32_t, 2> order{};
-    const cublasLtMatmulAlgoConfigAttributes_t attributes[] = {
-        CUBLASLT_ALGO_CONFIG_SPLITK_NUM, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME};
-    for (int i = 0; i < 2; ++i)
-        CUBLAS_CHECK(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attributes[i], &order[i],
-                                                          sizeof order[i], nullptr));
-    return order;
-}
-
-struct Event {
-    Event() { CUDA_CHECK(cudaEventCreate(&event)); }
-    ~Event() { cudaEventDestroy(event); }
-    Event(const Event&) = delete;
-    cudaEvent_t event = nullptr;
-};
-
-// Time of kTrials runs; FLT_MAX if the algorithm cannot run.
-float milliseconds_of(Handles& handles, const ProductPlan& plan, const Work& work,
-                      const cublasLtMatmulAlgo_t& algorithm) {
-    const Event begin, end;
-    if (run(handles, plan, work, algorithm) != CUBLAS_STATUS_SUCCESS)
-        return std::numeric_limits<float>::max();
-    CUDA_CHECK(cudaEventRecord(begin.event, handles.stream));
-    for (int i = 0; i < kTrials; ++i) CUBLAS_CHECK(run(handles, plan, work, algorithm));
-    CUDA_CHECK(cudaEventRecord(end.event, handles.stream));
-    CUDA_CHECK(cudaEventSynchronize(end.event));
-    float ms = 0;
-    CUDA_CHECK(cudaEventElapsedTime(&ms, begin.event, end.event));
-    return ms;
-}
-
-// The fastest algorithm among those that cut their sums as the first one does. On Hopper all of
-// these give the same bits, as measured (docs/kernels/training.md), so timing does not change
-// results. On other GPUs that is not known: the first one.
+// On other GPUs than Hopper it is not known that algorithms give the same bits: the first one.
 cublasLtMatmulAlgo_t fastest(Handles& handles, const ProductPlan& plan, const Work& work,
                              const lt::Algorithms& found) {
-    cudaStreamCaptureStatus recording = cudaStreamCaptureStatusNone;
-    CUDA_CHECK(cudaStreamIsCapturing(handles.stream, &recording));
     const bool tries = is_hopper() && work.a.values.dtype == Dtype::bf16 && !work.accumulates() &&
                        handles.plans.size() < kMostTriedPlans;
-    if (recording != cudaStreamCaptureStatusNone || !tries) return found.all[0];
-    const cublasLtMatmulAlgo_t* best = &found.all[0];
-    float least = std::numeric_limits<float>::max();
-    for (int i = 0; i < found.count; ++i) {
-        const cublasLtMatmulAlgo_t& algorithm = found.all[i];
-        if (order_of(algorithm) != order_of(found.all[0])) continue;
-        const float ms = milliseconds_of(handles, plan, work, algorithm);
-        if (ms < least) least = ms, best = &algorithm;
-    }
-    return *best;
+    if (!tries || lt::is_recording(handles)) return found.all[0];
+    return lt::fastest(handles, found, kTrials, [&](const cublasLtMatmulAlgo_t& algorithm) {
+        return run(handles, plan, work, algorithm);
+    });
 }
 
 cublasOperation_t operation_of(const Factor& factor) {
