@@ -214,6 +214,16 @@ TEST_P(Attention, CachesInBlocks) {
         expect_same_in_blocks(device, GetParam(), c, 32);
         expect_same_in_blocks(device, GetParam(), c, 16);
     }
+    // Prompts of several tiles of queries, whose last blocks are full or not.
+    c.window = 0;
+    c.heads = 4;
+    c.queries = {200, 45, 130, 9};
+    c.lengths = {320, 45, 289, 256};
+    for (const int64_t size : {64, 128}) {
+        c.size = size;
+        for (const int64_t block : {32, 64, 16})
+            expect_same_in_blocks(device, GetParam(), c, block);
+    }
 }
 
 // What is read early is the same: one part and several, sequences of several queries, D of 80.

@@ -123,8 +123,9 @@ __device__ void store_pair(const AttentionArgs& args, int64_t at, float x, float
 }
 
 // Tiles of 192 or 128 queries by 128 keys on Hopper. Needs q and cache of one 16-bit type, D 64 or
-// 128, rows of q aligned to 16 bytes and scale > 0. Returns false and does nothing for another D or
-// if the GPU does not run code for sm_90a. Source: Shah et al. 2024, FlashAttention-3, algorithm 2.
+// 128, rows of q aligned to 16 bytes and scale > 0. Returns false and does nothing for another D,
+// for several blocks per sequence that are no multiple of kGroupedBlock keys, or if the GPU does
+// not run code for sm_90a. Source: Shah et al. 2024, FlashAttention-3, algorithm 2.
 bool attention_flash_wgmma(Context& ctx, const AttentionArgs& args);
 
 // Tiles of 64 or 128 queries by 64 keys on the matrix units. Needs D a multiple of 8, q and cache

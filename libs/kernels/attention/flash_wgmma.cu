@@ -270,9 +270,10 @@ bool launch(Context& ctx, const AttentionArgs& args) {
     const auto stride = static_cast<uint64_t>(args.q_stride);
     const auto capacity = static_cast<uint64_t>(args.capacity);
     const auto heads = static_cast<uint64_t>(args.slots * args.kv_heads);
+    const uint32_t box = args.blocks == 1 ? kKeys : kBoxKeys;
     const auto cache = [&](const void* data) {
         return tile_map(args.cache_type, data, {S::kD, capacity, heads},
-                        {S::kD * kSize, capacity * S::kD * kSize}, {kRow, kKeys, 1});
+                        {S::kD * kSize, capacity * S::kD * kSize}, {kRow, box, 1});
     };
     const Maps maps = {
         tile_map(args.q_type, args.q, {stride, rows}, {stride * kSize}, {kRow, S::kQueries}),
@@ -306,6 +307,7 @@ bool launch_shape(Context& ctx, const AttentionArgs& args) {
 }  // namespace
 
 bool attention_flash_wgmma(Context& ctx, const AttentionArgs& args) {
+    if (args.blocks > 1 && args.capacity % kBoxKeys != 0) return false;
     return args.cache_type == Dtype::f16 ? launch_shape<__half>(ctx, args)
                                          : launch_shape<__nv_bfloat16>(ctx, args);
 }

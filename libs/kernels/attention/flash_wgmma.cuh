@@ -10,6 +10,8 @@ namespace hark::cuda::wgmma {
 using namespace hopper;
 
 inline constexpr int kKeys = 128;   // per step
+// Keys of a box in a cache of several blocks per sequence: their rows follow one another.
+inline constexpr int kBoxKeys = kGroupedBlock;
 inline constexpr int kRow = 64;     // channels per row in shared memory: the swizzle's 128 bytes
 inline constexpr int kGroup = 128;  // threads of a warpgroup
 
@@ -27,7 +29,7 @@ struct Shape {
 
 // A tile of queries of one head.
 struct Work {
-    int h, slot;
+    int h, b, slot;
     int start, n, first;  // the sequence's first row, its queries, the tile's first of them
     int length, steps;    // the sequence's keys; steps up to the last key that the tile sees
 };
@@ -80,6 +82,7 @@ class Schedule {
             }
             const int b = head / args_.heads;
             work.h = head - b * args_.heads;
+            work.b = b;
             work.first = tile * kQueries;
             work.start = args_.query_start[b];
             work.n = args_.query_start[b + 1] - work.start;
@@ -98,8 +101,34 @@ class Schedule {
     int tiles_, round_ = 0;
 };
 
-__device__ inline int cache_head(const AttentionArgs& args, const Work& work) {
-    return work.slot * args.kv_heads + work.h / (args.heads / args.kv_heads);
+// Starts the copies of a step's keys or values, `to` in parts of kRow channels.
+template <class T, int D>
+__device__ inline void copy_step(T (&to)[D / kRow][kKeys][kRow], const CUtensorMap& map,
+                                 uint64_t& barrier, const AttentionArgs& args, const Work& work,
+                                 int step) {
+    const int kv_head = work.h / (args.heads / args.kv_heads);
+    if (args.blocks == 1) {
+        for (int part = 0; part < D / kRow; ++part)
+            copy_box(to[part], map, barrier, part * kRow, step * kKeys,
+                     work.slot * args.kv_heads + kv_head);
+        return;
+    }
+    constexpr int kBoxes = kKeys / kBoxKeys;
+    int blocks[kBoxes];
+#pragma unroll
+    for (int i = 0; i < kBoxes; ++i) {
+        const int place = (step * kKeys + i * kBoxKeys) >> args.shift;
+        blocks[i] = place < args.blocks ? args.slot[work.b * args.blocks + place] : -1;
+    }
+#pragma unroll
+    for (int i = 0; i < kBoxes; ++i) {
+        // A block that is not in the cache: outside of the map are zeros.
+        const auto block = blocks[i] < 0 ? static_cast<int>(args.slots) : blocks[i];
+        const int row = (step * kKeys + i * kBoxKeys) & ((1 << args.shift) - 1);
+        for (int part = 0; part < D / kRow; ++part)
+            copy_box(to[part][i * kBoxKeys], map, barrier, part * kRow, row,
+                     block * args.kv_heads + kv_head);
+    }
 }
 
 // One thread: starts the copies of all queries and keys.
@@ -119,9 +148,8 @@ __device__ void copy_queries_and_keys(Shared<T, S>& shared, const Maps& maps,
         for (int step = 0; step < work.steps; ++step, place.advance()) {
             wait(shared.for_keys.empty[place.at], place.parity ^ 1);
             arrive_expecting(shared.for_keys.full[place.at], sizeof shared.keys[0]);
-            for (int part = 0; part < S::kD / kRow; ++part)
-                copy_box(shared.keys[place.at][part], maps.keys, shared.for_keys.full[place.at],
-                         part * kRow, step * kKeys, cache_head(args, work));
+            copy_step<T, S::kD>(shared.keys[place.at], maps.keys, shared.for_keys.full[place.at],
+                                args, work, step);
         }
     }
     wait(shared.for_q.empty[q.at], q.parity ^ 1);
@@ -140,17 +168,15 @@ __device__ void copy_values(Shared<T, S>& shared, const Maps& maps, const Attent
     for (Work work; schedule.next(work);)
         for (int step = 0; step < work.steps; ++step, place.advance()) {
             const int kept = work.length - step * kKeys;
-            // Rows after the capacity arrive as zeros.
-            const bool patch = kept < kKeys && work.length < args.capacity;
+            // Rows after the capacity of one block arrive as zeros.
+            const bool patch = kept < kKeys && (args.blocks > 1 || work.length < args.capacity);
             uint64_t& full = shared.for_values.full[place.at];
             uint64_t& arrived = patch ? shared.patched : full;
             auto& values = shared.values[place.at];
             wait(shared.for_values.empty[place.at], place.parity ^ 1);
             if (lane == 0) {
                 arrive_expecting(arrived, sizeof values);
-                for (int part = 0; part < S::kD / kRow; ++part)
-                    copy_box(values[part], maps.values, arrived, part * kRow, step * kKeys,
-                             cache_head(args, work));
+                copy_step<T, S::kD>(values, maps.values, arrived, args, work, step);
             }
             if (!patch) continue;
             wait(arrived, patched);
