@@ -43,6 +43,8 @@ struct ProductPlan {
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t w = nullptr, x = nullptr, y = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
+    int64_t calls = 0;       // of gemm()
+    bool was_tried = false;  // algorithm is the fastest of several
 
     ProductPlan() = default;
     ProductPlan(const ProductPlan&) = delete;
