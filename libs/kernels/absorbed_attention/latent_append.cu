@@ -1,6 +1,6 @@
 // latent_append on the GPU: one block per row.
 #include "kernels/batch_layout.h"
-#include "kernels/cache/cache_rows.cuh"
+#include "kernels/kv_cache/cache_rows.cuh"
 
 namespace hark::cuda {
 namespace {

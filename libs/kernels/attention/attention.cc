@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "kernels/attention/attention_checks.h"
-#include "kernels/cache/block_table.h"
-#include "kernels/cache/cache_rows.h"
+#include "kernels/kv_cache/block_table.h"
+#include "kernels/kv_cache/cache_rows.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops_table.h"

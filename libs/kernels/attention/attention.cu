@@ -5,7 +5,7 @@
 #include "kernels/attention/attention_kernels.cuh"
 #include "kernels/attention/decode_new_rows.cuh"
 #include "kernels/batch_layout.h"
-#include "kernels/cache/cache_rows.cuh"
+#include "kernels/kv_cache/cache_rows.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/attention/attention_kernels.cuh"
-#include "kernels/cache/cache_rows.cuh"
+#include "kernels/kv_cache/cache_rows.cuh"
 #include "kernels/rope/rope_rows.cuh"
 
 namespace hark::cuda {

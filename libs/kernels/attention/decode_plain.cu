@@ -2,7 +2,7 @@
 // split_kernel's sums by a kernel that has only the code which such a call needs. To fetch more
 // takes as long as the work of few blocks.
 #include "kernels/attention/decode_parts.cuh"
-#include "kernels/cache/cache_rows.cuh"
+#include "kernels/kv_cache/cache_rows.cuh"
 
 namespace hark::cuda {
 namespace {

@@ -1,5 +1,5 @@
 #include "kernels/attention/decode_parts.cuh"
-#include "kernels/cache/cache_rows.cuh"
+#include "kernels/kv_cache/cache_rows.cuh"
 
 namespace hark::cuda {
 namespace {

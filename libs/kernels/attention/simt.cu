@@ -1,5 +1,5 @@
 #include "kernels/attention/attention_kernels.cuh"
-#include "kernels/cache/cache_rows.cuh"
+#include "kernels/kv_cache/cache_rows.cuh"
 #include "kernels/cuda/hopper.cuh"
 
 namespace hark::cuda {

@@ -1,9 +1,9 @@
 #include <cstring>
 
 #include "core/half.h"
-#include "kernels/cache/block_table.h"
-#include "kernels/cache/cache_rows.h"
-#include "kernels/cache/new_tokens.h"
+#include "kernels/kv_cache/block_table.h"
+#include "kernels/kv_cache/cache_rows.h"
+#include "kernels/kv_cache/new_tokens.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops.h"

@@ -1,6 +1,6 @@
 // append_cache and copy_cache on the GPU.
 #include "kernels/batch_layout.h"
-#include "kernels/cache/cache_rows.cuh"
+#include "kernels/kv_cache/cache_rows.cuh"
 #include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {

@@ -1,5 +1,5 @@
 // A cache of q8_0 on the GPU: written from rows, and read as numbers by kernels that need them.
-#include "kernels/cache/cache_rows.cuh"
+#include "kernels/kv_cache/cache_rows.cuh"
 #include "kernels/elementwise/rows.cuh"
 
 namespace hark::cuda {

@@ -1,8 +1,8 @@
 #include "kernels/rope/rope_append.h"
 
-#include "kernels/cache/block_table.h"
-#include "kernels/cache/cache_rows.h"
-#include "kernels/cache/new_tokens.h"
+#include "kernels/kv_cache/block_table.h"
+#include "kernels/kv_cache/cache_rows.h"
+#include "kernels/kv_cache/new_tokens.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/ops_table.h"

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "kernels/batch_layout.h"
-#include "kernels/cache/cache_rows.cuh"
+#include "kernels/kv_cache/cache_rows.cuh"
 #include "kernels/rope/rope_rows.cuh"
 
 namespace hark::cuda {
