@@ -31,8 +31,8 @@ void Utf8Check::look(std::string_view text, const std::string& name, int64_t lin
     char byte[8];
     std::snprintf(byte, sizeof byte, "0x%02X", static_cast<unsigned>(text[at]) & 0xFF);
     warn_(concat(name, ": line ", line + std::count(before.begin(), before.end(), '\n'),
-                 ": not UTF-8 (got byte ", byte, " after ", at - (before.rfind('\n') + 1),
-                 " bytes of the line); such bytes are read as U+FFFD; iconv -f ISO-8859-1 -t UTF-8 "
+                 ": not UTF-8 (got ", byte, " as byte ", at - before.rfind('\n'),
+                 " of the line); such bytes are read as U+FFFD; iconv -f ISO-8859-1 -t UTF-8 "
                  "converts Latin-1"));
     warn_ = {};
 }

@@ -82,3 +82,12 @@ TEST(Utf8, CodePointsThereAndBack) {
     for (char32_t point : points) EXPECT_EQ(next_code_point(text, at), point);
     EXPECT_EQ(at, text.size());
 }
+
+TEST(Utf8, TheFirstInvalidByteIsFound) {
+    const std::string whole = "12345678 caf\xC3\xA9 \xE4\xB8\x80";
+    EXPECT_EQ(first_invalid(whole), std::string::npos);
+    EXPECT_EQ(first_invalid(""), std::string::npos);
+    EXPECT_EQ(first_invalid(whole + "\xFF"), whole.size());
+    EXPECT_EQ(first_invalid(whole + "\xE9t\xE9"), whole.size());
+    EXPECT_EQ(first_invalid(whole + "\xE4\xB8"), whole.size());
+}

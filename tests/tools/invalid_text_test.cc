@@ -8,7 +8,7 @@ namespace {
 const std::string kLatin = "one\ncaf\xe9 two\nna\xefve\n",
                   kReplaced = "one\ncaf\uFFFD two\nna\uFFFDve\n";
 constexpr const char* kWarning =
-    "not UTF-8 (got byte 0xE9 after 3 bytes of the line); such bytes are read as U+FFFD; "
+    "not UTF-8 (got 0xE9 as byte 4 of the line); such bytes are read as U+FFFD; "
     "iconv -f ISO-8859-1 -t UTF-8 converts Latin-1\n";
 
 struct Case {
