@@ -43,7 +43,7 @@ struct ProductPlan {
     cublasLtMatmulDesc_t operation = nullptr;
     cublasLtMatrixLayout_t w = nullptr, x = nullptr, y = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
-    int64_t calls = 0;       // of gemm()
+    double operations = 0;   // multiplications and additions of all calls of gemm()
     bool was_tried = false;  // algorithm is the fastest of several
 
     ProductPlan() = default;

@@ -23,8 +23,10 @@ constexpr int64_t kNominalRows = 1500;
 
 // Without batch invariance: the most rows that have an algorithm of their own, the fewest that
 // algorithms are tried for, how many algorithms and how often. A trial loads eight kernels of
-// cuBLASLt, 4 to 5 ms each, and gains about 0.03 ms per call: it pays after some 1,000 calls.
-constexpr int64_t kMostNominalRows = 2048, kLeastTriedRows = 512, kCallsBeforeTrial = 1000;
+// cuBLASLt, 4 to 5 ms each, and gains about a twentieth of the time: it pays for shapes that have
+// taken 0.7 s, in operations of an H200.
+constexpr int64_t kMostNominalRows = 2048, kLeastTriedRows = 512;
+constexpr double kOperationsBeforeTrial = 5e14;
 constexpr int kPromptCandidates = 7, kPromptTrials = 2;
 constexpr size_t kMostPromptPlans = 64;
 
@@ -196,7 +198,7 @@ lt::Operands operands_of(const Product& product) {
 // Whether algorithms are tried in this call: of many rows of a language model's prompts.
 bool tries(const Context& ctx, const ProductPlan& plan, const Product& product) {
     const Handles& handles = handles_of(ctx);
-    return plan.calls > kCallsBeforeTrial && !plan.was_tried && !ctx.batch_invariant &&
+    return plan.operations > kOperationsBeforeTrial && !plan.was_tried && !ctx.batch_invariant &&
            product.x.rows() >= kLeastTriedRows && product.x.dtype == Dtype::bf16 && is_hopper() &&
            handles.plans.size() < kMostPromptPlans && !lt::is_recording(handles);
 }
@@ -244,7 +246,7 @@ void multiply(Context& ctx, const Product& product) {
     const int64_t rows = nominal_rows(ctx, product.x.rows());
     std::unique_ptr<ProductPlan>& plan = handles.plans[key_of(product, rows)];
     if (!plan) plan = make_plan(handles, product, rows);
-    ++plan->calls;
+    plan->operations += 2.0 * static_cast<double>(product.x.size() * product.w.dim(0));
     if (tries(ctx, *plan, product)) {
         plan->algorithm = fastest_algorithm(ctx, *plan, product, rows);
         plan->was_tried = true;
