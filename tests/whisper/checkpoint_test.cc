@@ -35,7 +35,7 @@ class Directory : public testing::Test {
         write_text(directory_.path() / "config.json", config.dump());
         std::error_code failed;
         if (weights)
-            std::filesystem::create_symlink(test::whisper_demo() / "model.safetensors",
+            std::filesystem::create_symlink(absolute(test::whisper_demo()) / "model.safetensors",
                                             directory_.path() / "model.safetensors", failed);
         return error_of(directory_.path());
     }
@@ -142,7 +142,7 @@ TEST_F(Directory, ATruncatedFileIsRefused) {
 }
 
 TEST_F(Directory, ShardsLoadAndAreNeverOutsideTheDirectory) {
-    std::filesystem::create_symlink(test::whisper_demo() / "model.safetensors",
+    std::filesystem::create_symlink(absolute(test::whisper_demo()) / "model.safetensors",
                                     directory_.path() / "part.st");
     write_text(directory_.path() / "model.safetensors.index.json",
                json{{"weight_map", {{"a", "part.st"}}}}.dump());
