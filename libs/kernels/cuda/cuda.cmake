@@ -32,17 +32,21 @@ if(HARK_UNITY)
         list(APPEND HARK_CUDA_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/units/${unit}.cu)
     endforeach()
 endif()
+# Without optimisation if that is asked for: a third of the time. Such code calls functions between wgmma,
+# and ptxas notes at each that this is slow. cuda_build.sh compiles with optimisation, and fails on any note.
+function(hark_compile_quickly target)
+    if(HARK_CUDA_UNOPTIMISED)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcicc=-O1;-Xptxas=-O0,-w>)
+        set(launcher ${CMAKE_SOURCE_DIR}/libs/kernels/cuda/without_wgmma_notes.sh ${CMAKE_CUDA_COMPILER_LAUNCHER})
+        set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
+    endif()
+endfunction()
+
 add_library(hark_cuda SHARED ${HARK_CUDA_SOURCES})
 target_link_libraries(hark_cuda PRIVATE hark_options hark_core CUDA::cublasLt)
 target_compile_options(hark_cuda PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
-# A third of the time. Code without optimisation calls functions between wgmma, and ptxas notes at each
-# that this is slow. cuda_build.sh compiles with optimisation, and fails on any note.
-if(HARK_CUDA_UNOPTIMISED)
-    target_compile_options(hark_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcicc=-O1;-Xptxas=-O0,-w>)
-    set(launcher ${CMAKE_CURRENT_SOURCE_DIR}/cuda/without_wgmma_notes.sh ${CMAKE_CUDA_COMPILER_LAUNCHER})
-    set_target_properties(hark_cuda PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
-endif()
+hark_compile_quickly(hark_cuda)
 # The tools have hark_core too: the library hides its own copy. Exceptions still pass, since
 # libstdc++ compares types by name.
 target_link_options(hark_cuda PRIVATE LINKER:--exclude-libs,ALL LINKER:--as-needed)
