@@ -312,6 +312,7 @@ TEST(WhisperTranscribe, ClipsBeforeAMissingPartAreWhole) {
 
 // Without a stream, so that a script knows before its first recording.
 TEST(WhisperTranscribe, ChecksItsOptionsAndSaysWhatItTakes) {
+    const DetectedLanguages by_themselves;  // a language that is given is refused with detect
     const auto check = [](std::vector<std::string> arguments) {
         arguments.push_back("--check");
         return transcribe_mel(arguments, "garbage");
