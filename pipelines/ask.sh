@@ -21,8 +21,8 @@
 #       --whisper-model MODEL  Whisper model that transcribes the recording
 #   -l, --language CODE|NAME   spoken language (de, German), or auto [auto]
 #       --max-tokens N         length of the answer
-#       --times                give the model the time of each segment, and ask
-#                              for times in the answer
+#       --cite                 tell the model when each segment is said, and ask
+#                              for these times
 #       --server URL           ask a hark-serve that runs: http://HOST:PORT or
 #                              unix:PATH
 #       --api-key-file FILE    the server's key; else the variable HARK_API_KEY
@@ -36,7 +36,7 @@
 #   hark ask meeting.mp3 'What was decided?'
 #   hark ask talk.mp3 'Summary of this talk: {} In short:' --max-tokens 100
 #   hark ask talk.mp3 'Who speaks?' --model ./Qwen2.5-1.5B-Instruct --chat
-#   hark ask talk.mp3 'When is the budget discussed?' --times --chat
+#   hark ask talk.mp3 'When is the budget discussed?' --cite --chat
 #   hark ask --server unix:/run/user/1000/hark talk.mp3 'Who speaks?' --chat
 set -uo pipefail
 script="hark ask"
@@ -54,7 +54,7 @@ with_times=(sed -E 's/^\[([0-9:]+)\.[0-9]+ --> [^]]*\] */[\1] /')
 parse() {
     learn_generator
     learn_server_flags
-    flag_name[--times]=--times
+    flag_name[--cite]=--cite
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | --help-all | -h | --version) help_if_asked "$1" ;;
@@ -65,7 +65,7 @@ parse() {
                 shift $((${#words[@]} - 1))
                 [ "$flag" != --prompt ] || wrong "--prompt: give the QUESTION as an argument"
                 note_flag || note_measure generator_measures || {
-                    [ "$flag" = --times ] && times=yes
+                    [ "$flag" = --cite ] && times=yes
                 } || pass_generator_flag
                 ;;
             *) words_given+=("$1") ;;
@@ -82,7 +82,7 @@ parse() {
 
 # ask_for_times: the transcriber writes them, and the question asks for them.
 ask_for_times() {
-    ! is_text "${words_given[0]}" || wrong "--times: needs a recording, got ${words_given[0]}"
+    ! is_text "${words_given[0]}" || wrong "--cite: needs a recording, got ${words_given[0]}"
     transcriber=("${transcriber[@]/--no-times/--times}")
     [[ "$question" == *'{}'* ]] || question+=" Give the times in brackets at which it is said."
 }

@@ -60,17 +60,17 @@ TEST_F(HarkAskLong, ATranscriptIsReadAsItIs) {
 
 TEST_F(HarkAskLong, SegmentsHaveTheirTimes) {
     folder_.copy("sea.wav", "sea.wav");
-    const ProcessResult shown = ask("sea.wav 'When?' --times --chat --show-prompt");
+    const ProcessResult shown = ask("sea.wav 'When?' --cite --chat --show-prompt");
     EXPECT_EQ(shown.exit_code, 0) << shown.err;
     expect_contains(shown.out, "[00:00] He lived with his mother");
     expect_contains(shown.out, "When? Give the times in brackets at which it is said.");
-    const ProcessResult pipe = ask("sea.wav 'When?' --times --chat --show-prompt --show-pipe");
+    const ProcessResult pipe = ask("sea.wav 'When?' --cite --chat --show-prompt --show-pipe");
     EXPECT_EQ(run_shell("cd '" + folder_.path().string() + "' && " + pipe.out).out, shown.out);
 }
 
 TEST_F(HarkAskLong, WrongUsage) {
     write_talk(1);
-    EXPECT_EQ(ask("talk.txt 'When?' --times --chat").exit_code, 2);
+    EXPECT_EQ(ask("talk.txt 'When?' --cite --chat").exit_code, 2);
     const ProcessResult none = ask("none.txt 'What?' --chat");
     EXPECT_EQ(none.exit_code, 1);
     EXPECT_EQ(none.err, "hark ask: none.txt: cannot read it\n");
