@@ -164,7 +164,9 @@ void check_written(const DecoderConfig& config, const std::string& where) {
 GgufRopes gguf_ropes(const fs::path& folder, const DecoderConfig& of) {
     const fs::path path = folder / gpt::kConfigFile;
     const std::string where = path.string();
-    const gpt::JsonConfig config(parse_json(read_file(path, size_t{1} << 20), where), where);
+    const nlohmann::json root = parse_json(read_file(path, size_t{1} << 20), where);
+    const auto text = root.find("text_config");  // of a model of several kinds of input
+    const gpt::JsonConfig config(text != root.end() && text->is_object() ? *text : root, where);
     GgufRopes ropes{config.rope(gpt::family_of(of.family, where).rope_theta, "full_attention")};
     check_rope(ropes.all, of, where);
     if (of.family == "gemma3_text") ropes.window_theta = gpt::gemma3_window_rope(config).theta;
