@@ -249,6 +249,10 @@ TEST(GptEmbed, FilesThatAreNotSupported) {
     };
     expect_contains(error("modules.json", R"([{"type": "x.Dense", "path": "2_Dense"}])"),
                     "expected the modules Transformer, Pooling and Normalize, found Dense");
+    for (const char* path : {"..", "", "a/b"})
+        expect_contains(error("modules.json",
+                              R"([{"type": "x.Pooling", "path": ")" + std::string(path) + "\"}]"),
+                        "expected a folder's name as path of Pooling, found '" + std::string(path));
     expect_contains(error("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})"),
                     "expected the pooling lasttoken, cls or mean, found pooling_mode_max_tokens");
     expect_contains(error("1_Pooling/config.json", "{}"), "found none");

@@ -76,8 +76,11 @@ std::vector<std::string> pooling_files(const std::filesystem::path& directory) {
     for (const json& module : modules) {
         const std::string kind = kind_of(text_field(module, "type", path.string()));
         if (kind == "Pooling") {
-            const std::filesystem::path folder = text_field(module, "path", path.string());
-            files.push_back((folder.filename() / "config.json").string());
+            const std::string folder = text_field(module, "path", path.string());
+            require(!folder.empty() && folder.front() != '.' && folder.find('/') == folder.npos,
+                    path.string(), ": expected a folder's name as path of Pooling, found '", folder,
+                    "'");
+            files.push_back(folder + "/config.json");
         } else {
             require(kind == "Transformer" || kind == "Normalize", path.string(),
                     ": expected the modules Transformer, Pooling and Normalize, found ", kind);
