@@ -39,11 +39,6 @@ FileTokens read_tokens(const GgufFile& file, bool default_prefix) {
     return tokens;
 }
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-    for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
-        text.replace(at, from.size(), to);
-}
-
 // All of them are in the vocabulary, where each has its own id. UNUSED ones are left out.
 json vocabulary_of(const FileTokens& tokens, const std::string& where) {
     json vocab = json::object();
@@ -176,8 +171,10 @@ void add_pieces(json& root, const GgufFile& file) {
     FileTokens tokens = read_tokens(file, true);
     const bool by_spaces = !tokens.prefix;
     for (size_t id = 0; id < tokens.texts.size(); ++id)
-        if (tokens.types[id] == kUserDefined && !by_spaces)
-            replace_all(tokens.texts[id], " ", kMetaspace);
+        require(by_spaces || tokens.types[id] != kUserDefined ||
+                    tokens.texts[id].find(' ') == std::string::npos,
+                file.name(), ": the token '", tokens.texts[id],
+                "' with a space cannot be written for a tokenizer that prepends one");
     json normalizers = json::array();
     if (tokens.prefix) normalizers.push_back({{"type", "Prepend"}, {"prepend", kMetaspace}});
     normalizers.push_back(replace_step("Replace", " ", kMetaspace));
