@@ -69,10 +69,9 @@ void convert_model(const fs::path& from, const fs::path& to, const ConvertOption
     gpt::make_parent(to);
     AtomicDirectory directory(to);
     write_hugging_face_model(model, from, options.tokenizer, dtype, directory.path());
-    if (!fs::exists(directory.path() / "tokenizer.json") &&
-        !fs::exists(directory.path() / "vocab.json"))
-        warn(concat(from.string(), " has no tokenizer, so ", to.string(),
-                    " has none; give one with --tokenizer"));
+    const auto has = [&](const char* name) { return fs::exists(directory.path() / name); };
+    if (!has("tokenizer.json") && !has("vocab.json") && !has("tokenizer.model"))
+        warn(concat(from.string(), " has no tokenizer, so ", to.string(), " has none"));
     directory.commit();
 }
 

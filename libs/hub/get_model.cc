@@ -169,8 +169,11 @@ class Download {
             if (root["model_type"] != "whisper") gpt::load_config(part_);
         } catch (const Error&) {
             for (const std::string& name : names())
-                for (const fs::path& path : {part_ / name, version_file(part_ / name)})
+                for (const fs::path& path : {part_ / name, version_file(part_ / name)}) {
                     fs::remove(path);
+                    std::error_code not_empty;
+                    if (path.parent_path() != part_) fs::remove(path.parent_path(), not_empty);
+                }
             throw;
         }
     }

@@ -138,17 +138,21 @@ void add_special_ids(GgufOutput& out, const hark::Tokenizer& tokenizer,
     out.flag(kKey + "add_eos_token", ids.add_eos);
 }
 
-// chat_template.jinja, else the field of tokenizer_config.json: a text, or the list's "default".
+// chat_template.jinja, else the field of tokenizer_config.json or chat_template.json: a text, or
+// the list's "default".
 std::string template_of(const fs::path& folder) {
-    const fs::path file = folder / "chat_template.jinja", config = folder / "tokenizer_config.json";
-    if (fs::exists(file)) return read_file(file);
-    if (!fs::exists(config)) return "";
-    const json root = parse_json(read_file(config), config.string());
-    const json value = root.value("chat_template", json());
-    if (value.is_string()) return value;
-    if (value.is_array())
-        for (const json& entry : value)
-            if (entry.value("name", "") == "default") return entry.value("template", "");
+    if (fs::exists(folder / "chat_template.jinja"))
+        return read_file(folder / "chat_template.jinja");
+    for (const char* name : {"tokenizer_config.json", "chat_template.json"}) {
+        const fs::path file = folder / name;
+        if (!fs::exists(file)) continue;
+        const json value =
+            parse_json(read_file(file), file.string()).value("chat_template", json());
+        if (value.is_string()) return value;
+        if (value.is_array())
+            for (const json& entry : value)
+                if (entry.value("name", "") == "default") return entry.value("template", "");
+    }
     return "";
 }
 

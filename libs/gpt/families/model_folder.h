@@ -11,15 +11,10 @@ namespace hark::gpt {
 // The directory's files other than weights: the configuration, and those of a tokenizer with its
 // chat template.
 inline constexpr const char* kConfigFile = "config.json";
-inline constexpr const char* kTokenizerFiles[] = {"tokenizer.json",
-                                                  "vocab.json",
-                                                  "merges.txt",
-                                                  "tokenizer_config.json",
-                                                  "special_tokens_map.json",
-                                                  "added_tokens.json",
-                                                  "chat_template.jinja",
-                                                  "tokenizer.model",
-                                                  "spiece.model"};
+inline constexpr const char* kTokenizerFiles[] = {
+    "tokenizer.json",          "vocab.json",        "merges.txt",          "tokenizer_config.json",
+    "special_tokens_map.json", "added_tokens.json", "chat_template.jinja", "chat_template.json",
+    "tokenizer.model",         "spiece.model"};
 
 // Writes the configuration and copies the tokenizer files that exist in `tokenizer` (empty: none),
 // each whole or not at all. `dtype`: of the weights. The configuration of another family than GPT-2
