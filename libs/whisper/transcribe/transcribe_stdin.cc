@@ -230,6 +230,10 @@ void transcribe_all(const RunOptions& options, Console& console, int64_t& window
         return detect_all(ctx, model, tokenizer, options, times, console);
     OutputOptions output_options = options.output;
     output_options.text = text_layout(options.output, console);
+    if (options.check_only) {  // writes no file
+        output_options.directory.clear();
+        output_options.summary.clear();
+    }
     TranscriptOutput output(output_options,
                             [&](const std::string& warning) { console.warning(warning); });
     Progress progress(console);
