@@ -166,10 +166,11 @@ std::vector<Candidate> GpuStep::operator()(Pass& pass, std::span<const SampleReq
         cuda_runtime().upload(ctx_, io.device.data, io.host.data, io.host.bytes());
         launch(key);
     }
-    ahead_ = looks_ahead(io) ? &io : nullptr;
-    if (ahead_) {
+    ahead_ = nullptr;
+    if (looks_ahead(io)) {
         io.result(1 - turn_).store(kPending);
         launch(key);
+        ahead_ = &io;
         wait_for_result(io);
     } else {
         cuda_runtime().synchronize(ctx_);
