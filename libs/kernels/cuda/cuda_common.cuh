@@ -83,7 +83,8 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
 //     implies the end of all kernels before it;
 //   - before that writes nothing, and reads only what uploads write (weights, norms, biases, ids,
 //     slots, lengths) and what BatchLayout::kv_ready promises: uploads and the embedding are
-//     ordered by the stream;
+//     ordered by the stream. A sampler that writes the next step's inputs is the last kernel of
+//     a recorded step, and recorded steps are ordered by the stream too;
 //   - reads what earlier kernels write through pointers without __restrict__: the compiler might
 //     move loads of __restrict__ pointers before the wait.
 __device__ inline void pdl_trigger() {

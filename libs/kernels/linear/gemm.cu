@@ -188,7 +188,7 @@ cublasStatus_t run(Handles& handles, const ProductPlan& plan, const Product& pro
 
 // No split sums for any number of rows: the number of parts would depend on it.
 uint32_t reductions(int64_t rows) {
-    return rows == kNominalRows ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_MASK;
+    return rows >= kNominalRows ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_MASK;
 }
 
 lt::Operands operands_of(const Product& product) {
@@ -248,8 +248,11 @@ void multiply(Context& ctx, const Product& product) {
     if (!plan) plan = make_plan(handles, product, rows);
     plan->operations += 2.0 * static_cast<double>(product.x.size() * product.w.dim(0));
     if (tries(ctx, *plan, product)) {
-        plan->algorithm = fastest_algorithm(ctx, *plan, product, rows);
         plan->was_tried = true;
+        try {
+            plan->algorithm = fastest_algorithm(ctx, *plan, product, rows);
+        } catch (const OutOfMemory&) {  // for a second y: the first algorithm stays
+        }
     }
     prepare(*plan, product, product.x.rows());
     CUBLAS_CHECK(run(handles, *plan, product, plan->algorithm));

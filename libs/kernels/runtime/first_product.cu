@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <set>
+#include <system_error>
 
 #include "kernels/cuda/cuda_common.cuh"
 #include "kernels/cuda/ops.cuh"
@@ -25,12 +26,17 @@ std::jthread first_product(int index, Context (*make_context)(int index, int thr
     static std::set<int> multiplied;
     const std::lock_guard lock(mutex);
     if (!multiplied.insert(index).second) return {};
-    return std::jthread([=] {
-        try {
-            multiply(make_context(index, 1));
-        } catch (const std::exception&) {
-        }
-    });
+    try {
+        return std::jthread([=] {
+            try {
+                multiply(make_context(index, 1));
+            } catch (const std::exception&) {
+            }
+        });
+    } catch (
+        const std::system_error&) {  // no thread is left: the tool's own product is the first
+        return {};
+    }
 }
 
 }  // namespace hark::cuda
