@@ -23,12 +23,12 @@ entries() {
             heading["feat"] = "New"; heading["perf"] = "Faster"; heading["fix"] = "Fixed"
             scopes("Speech", "whisper whisper-transcribe whisper-eval eval audio audio-decode mel vad speech redact")
             scopes("Language models", "gpt gpt-generate gpt-embed gpt-eval gpt-tokenize generate text models")
-            scopes("Models and their files", "hub hark-model formats")
+            scopes("Models and their files", "hub hark-model formats families")
             scopes("Training", "gpt-train train comm")
             scopes("Server", "serve")
             scopes("Commands", "pipelines hark transcribe live ask summarize search batch worker parallel slurm lambda " \
-                "server plot plots shard shards doctor advise profile trace cli core packages wasm tools")
-            scopes("Computing", "kernels cuda linear attention experts sampling quant nn")
+                "server plot plots shard shards doctor advise advice profile trace cli core packages wasm tools")
+            scopes("Computing", "kernels cuda runtime linear attention experts sampling quant nn")
             scopes("-", "bench build ci docs scripts test tests")
             area[""] = "Commands"
             split("Commands|Speech|Language models|Models and their files|Training|Server|Computing", areas, "|")
