@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "kernels/cuda/cuda_common.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 
 namespace hark::cuda {
 
@@ -26,8 +27,7 @@ class ClusterLaunch {
         config_.attrs = attributes_.data();
         config_.numAttrs = 1;
         overlaps_ = handles_of(ctx).overlaps;
-        CUDA_CHECK(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+        allow_shared(reinterpret_cast<const void*>(kernel), bytes);
     }
     ClusterLaunch(const ClusterLaunch&) = delete;
 

@@ -7,8 +7,11 @@
 
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/linear/small_m_mma.cuh"
+#include "kernels/linear/small_m_work.cuh"
 
 namespace hark::cuda::small_m_boxes {
+
+using small_m_work::Barriers, small_m_work::Work;
 
 using namespace hopper;
 
@@ -43,26 +46,6 @@ struct Shape {
 
 struct Maps {
     CUtensorMap x, w;
-};
-
-template <class S>
-struct Barriers {
-    uint64_t full[S::kStages], empty[S::kStages];
-};
-
-// The work of a block: a tile, and the slices [slice, last) of its sums.
-template <class S>
-struct Work {
-    int rank, row, n, slice, last;
-
-    __device__ explicit Work(const SmallMArgs& args) : rank(S::kSplit == 1 ? 0 : cluster_rank()) {
-        const int tile = static_cast<int>(blockIdx.x) / S::kSplit;
-        const int row_tiles = static_cast<int>((args.rows + S::kRows - 1) / S::kRows);
-        row = tile % row_tiles * S::kRows;
-        n = tile / row_tiles * S::kOutputs;
-        slice = args.slices * rank / S::kSplit;
-        last = args.slices * (rank + 1) / S::kSplit;
-    }
 };
 
 // The row of 8 that lane 4 g + t has as its g-th: two neighbours g are 4 rows apart, so their

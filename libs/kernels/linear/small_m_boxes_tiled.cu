@@ -1,5 +1,5 @@
 // box_kernel's shapes and launches.
-#include "kernels/cuda/shared_memory.cuh"
+#include "kernels/cuda/clusters.cuh"
 #include "kernels/linear/small_m_boxes.cuh"
 #include "kernels/linear/small_m_boxes_product.cuh"
 
@@ -13,7 +13,6 @@ void launch_boxes(Context& ctx, const SmallMArgs& args, const Tensor& x, const T
     const auto kernel = box_kernel<T, S>;
     const int slots = S::kSplit == 1 ? 0 : 1 + args.slices - args.slices / S::kSplit;
     const int bytes = S::kStages * S::kStageBytes + slots * S::kSlotBytes + 1024;  // to align it
-    allow_shared(reinterpret_cast<const void*>(kernel), bytes);
     const auto k = static_cast<uint64_t>(args.k);
     const auto map = [&](const Tensor& of, int64_t rows, uint32_t box) {
         return tile_map(of.dtype, of.data, {k, static_cast<uint64_t>(rows)}, {k * sizeof(T)},
@@ -21,19 +20,7 @@ void launch_boxes(Context& ctx, const SmallMArgs& args, const Tensor& x, const T
     };
     const Maps maps = {map(x, args.rows, S::kRows), map(w, args.n, S::kOutputs)};
     const int64_t tiles = ceil_div(args.rows, S::kRows) * ceil_div(args.n, S::kOutputs);
-    cudaLaunchAttribute wishes[2] = {};
-    wishes[0].id = cudaLaunchAttributeClusterDimension;
-    wishes[0].val.clusterDim = {S::kSplit, 1, 1};
-    wishes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    wishes[1].val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = static_cast<unsigned>(tiles * S::kSplit);
-    config.blockDim = kThreads;
-    config.dynamicSmemBytes = static_cast<size_t>(bytes);
-    config.stream = stream_of(ctx);
-    config.attrs = wishes;
-    config.numAttrs = handles_of(ctx).overlaps ? 2 : 1;
-    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, maps, args));
+    ClusterLaunch(ctx, kernel, S::kSplit, kThreads, bytes).start(tiles, maps, args);
 }
 
 // As many blocks per tile as the multiprocessors allow. The stages leave room for the sums of that

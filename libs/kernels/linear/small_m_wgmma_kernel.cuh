@@ -3,6 +3,7 @@
 // from zero, and slices are added in order.
 #pragma once
 
+#include "kernels/cuda/clusters.cuh"
 #include "kernels/linear/small_m_wgmma.cuh"
 
 namespace hark::cuda::small_m_wgmma {
@@ -122,23 +123,9 @@ void launch_small_m(Context& ctx, const SmallMArgs& args, const Tensor& x, const
     const size_t parts =
         S::kSplit > 1 ? sizeof(float4) * args.slices * S::kMine * S::kMultiplying : 0;
     const size_t bytes = sizeof(Stage<T, S>) * S::kStages + parts + 1024;  // 1024: to align it
-    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(bytes)));
     const int64_t tiles = ceil_div(args.rows, S::kRows) * ceil_div(args.n, S::kOutputs);
-    cudaLaunchAttribute wishes[2] = {};
-    wishes[0].id = cudaLaunchAttributeClusterDimension;
-    wishes[0].val.clusterDim = {S::kSplit, 1, 1};
-    wishes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    wishes[1].val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = static_cast<unsigned>(tiles * S::kSplit);
-    config.blockDim = S::kThreads;
-    config.dynamicSmemBytes = bytes;
-    config.stream = stream_of(ctx);
-    config.attrs = wishes;
-    config.numAttrs = handles_of(ctx).overlaps ? 2 : 1;
-    CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args, static_cast<const T*>(x.data),
-                                  static_cast<const W*>(w.data)));
+    ClusterLaunch(ctx, kernel, S::kSplit, S::kThreads, static_cast<int>(bytes))
+        .start(tiles, args, static_cast<const T*>(x.data), static_cast<const W*>(w.data));
 }
 
 template <class T, class W, class S>
