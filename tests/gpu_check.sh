@@ -34,7 +34,8 @@ ldd "$staged"/bin/* "$staged"/tests/*_tests "$staged"/tests/op_bits "$staged"/li
     while read -r library; do cp -L "$library" "$staged/lib/"; done
 
 mkdir -p .carry
-tar -C "$staged" -cf - . | xz -T0 -6 > .carry/gpu-check.tar.xz.new
+# One dictionary over all files: the programs share much of their code.
+tar -C "$staged" -cf - . | xz --lzma2=preset=6,dict=192MiB > .carry/gpu-check.tar.xz.new
 mv .carry/gpu-check.tar.xz.new .carry/gpu-check.tar.xz
 size=$(stat -c %s .carry/gpu-check.tar.xz)
 echo ".carry/gpu-check.tar.xz: $((size / 1000000)) MB, $(tar tf .carry/gpu-check.tar.xz | grep -c '[^/]$') files"
