@@ -282,6 +282,13 @@ void rope_attention(Context& ctx, Tensor out, Tensor keys, Tensor values, const 
                     const Norm& q_norm, const Norm& k_norm, const BatchLayout& rows,
                     const AttentionOptions& options);
 
+// append_cache of all rows to empty caches, then attention, where each of B sequences has the T / B
+// packed rows of its queries as keys: an encoder's layer. out (T, H * D); q_k_v (T, 3 * H * D) has
+// queries, keys and values. A GPU reads keys and values where they are if a sequence has more than
+// kFewQueries rows, q_k_v has 16 bits and D is 64 or 128; else the caches are scratch.
+void packed_attention(Context& ctx, Tensor out, Tensor q_k_v, int64_t heads,
+                      const BatchLayout& rows, const AttentionOptions& options);
+
 // scores (n, T, frames) f32: scores[i][t][j] = scale * q[t] . key j of the row's own sequence, in
 // head heads[i]: attention()'s scores before softmax, for a few heads and the first keys.
 // heads (n) i32, always on the host; q (T, W), whose columns from 0 are (H, D); keys (slots, H,

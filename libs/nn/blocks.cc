@@ -50,8 +50,7 @@ Tensor LinearGroup::gated(Context& ctx, Tensor x, const Norm& norm, Activation f
 }
 
 void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys, Tensor values,
-                           const BatchLayout& rows, bool causal) const {
-    require(causal || !rows.kv_ready, "self-attention that is not causal reads what it appends");
+                           const BatchLayout& rows) const {
     Arena::Scope scope(ctx.arena);
     const int64_t c = x.dim(-1);
     const float scale = 1.0f / std::sqrt(static_cast<float>(keys.dim(-1)));
@@ -59,7 +58,19 @@ void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys
     Tensor q_k_v = qkv(ctx, x, Activation::none, {norm, &append});  // (T, 3C)
     Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), c});     // (T, C)
     attention(ctx, attn_out, q_k_v, keys, values, rows,
-              {.scale = scale, .causal = causal, .bits = qkv.weight.x_bits()});
+              {.scale = scale, .causal = true, .bits = qkv.weight.x_bits()});
+    out.add_to(ctx, x, attn_out);
+}
+
+void SelfAttention::add_to(Context& ctx, Tensor x, const Norm& norm, int64_t heads,
+                           const BatchLayout& rows) const {
+    Arena::Scope scope(ctx.arena);
+    const int64_t c = x.dim(-1);
+    const float scale = 1.0f / std::sqrt(static_cast<float>(c / heads));
+    Tensor q_k_v = qkv(ctx, x, Activation::none, {norm});        // (T, 3C)
+    Tensor attn_out = ctx.arena.tensor(x.dtype, {x.rows(), c});  // (T, C)
+    packed_attention(ctx, attn_out, q_k_v, heads, rows,
+                     {.scale = scale, .bits = qkv.weight.x_bits()});
     out.add_to(ctx, x, attn_out);
 }
 

@@ -71,9 +71,13 @@ struct SelfAttention {
     Linear qkv;  // (3C, C)
     Linear out;  // (C, C)
 
-    // x (T, C) += out(attention(qkv(norm(x)))); the new keys and values are appended to the caches.
+    // x (T, C) += out(attention(qkv(norm(x)))), causal; the new keys and values are appended to the
+    // caches.
     void add_to(Context& ctx, Tensor x, const Norm& norm, Tensor keys, Tensor values,
-                const BatchLayout& rows, bool causal) const;
+                const BatchLayout& rows) const;
+    // The same for an encoder: B sequences of T / B rows, whose rows see all of theirs.
+    void add_to(Context& ctx, Tensor x, const Norm& norm, int64_t heads,
+                const BatchLayout& rows) const;
 };
 
 struct Mlp {

@@ -130,7 +130,7 @@ TEST_F(IntegerAttentionTest, BlocksTakeTheBitsOfTheirWeights) {
         const Matrix out = {device.up(one, Dtype::f32, {c, c})};
         const BatchLayout rows = ragged_of(device, {heads, heads, size, t, {t}, {t}, false});
         if (through_block) {
-            SelfAttention{{qkv, {}}, {out, {}}}.add_to(ctx, x, norm, keys, values, rows, false);
+            SelfAttention{{qkv, {}}, {out, {}}}.add_to(ctx, x, norm, heads, rows);
             return device.down(x);
         }
         const Append append{keys, values, c, rows};

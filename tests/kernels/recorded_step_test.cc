@@ -86,7 +86,7 @@ class Step {
         embedding(ctx, x, tokens_, places_, table_, positions_);
         for (Layer& layer : layers_) {
             const Arena::Scope of_layer(ctx.arena);
-            layer.attn.add_to(ctx, x, layer.attn_ln, layer.keys, layer.values, own_, true);
+            layer.attn.add_to(ctx, x, layer.attn_ln, layer.keys, layer.values, own_);
             if (shape_.window > 0) {
                 Tensor q = layer.query(ctx, layer.window_ln(ctx, x));
                 Tensor attn_out = ctx.arena.tensor(dtype_, {rows, c});

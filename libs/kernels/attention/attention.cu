@@ -135,6 +135,24 @@ void attend(Context& ctx, AttentionArgs args, const Tensor& out, const Tensor& q
     }
 }
 
+// packed_attention with keys and values where they are; false if no kernel does that.
+bool attend_packed(Context& ctx, const Tensor& out, const Tensor& q_k_v, int64_t heads,
+                   const BatchLayout& rows, const AttentionOptions& options) {
+    const int64_t c = out.dim(-1);
+    if (!is_16_bit(q_k_v.dtype) || c % 8 != 0) return false;
+    // Not a cache: its shape, and where the first head's columns begin.
+    const auto columns = [&](int64_t first) {
+        auto* const data = static_cast<std::byte*>(q_k_v.data) + first * 2;
+        return Tensor(data, q_k_v.dtype, {rows.sequences(), heads, rows.max_queries, c / heads},
+                      q_k_v.device);
+    };
+    const Tensor keys = columns(c);
+    AttentionArgs args = args_of(ctx, out, q_k_v, keys, columns(2 * c), rows, options);
+    args.packed = true;
+    return !is_few(args) && !args.has_options() && fits_tiles(out, q_k_v, keys) &&
+           attention_flash_wgmma(ctx, args);
+}
+
 }  // namespace
 
 void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
@@ -146,6 +164,21 @@ void attention(Context& ctx, Tensor out, Tensor q, Tensor keys, Tensor values,
     }
     const AttentionArgs args = args_of(ctx, out, q, keys, values, rows, options);
     if (rows.sequences() > 0 && rows.max_queries > 0) attend(ctx, args, out, q, keys, values);
+}
+
+void packed_attention(Context& ctx, Tensor out, Tensor q_k_v, int64_t heads,
+                      const BatchLayout& rows, const AttentionOptions& options) {
+    if (rows.sequences() == 0 || rows.max_queries <= 0) return;
+    if (attend_packed(ctx, out, q_k_v, heads, rows, options)) return;
+    const Arena::Scope scope(ctx.arena);
+    const int64_t c = out.dim(-1);
+    const auto cache = [&] {
+        return ctx.arena.tensor(q_k_v.dtype,
+                                {rows.sequences(), heads, rows.max_queries, c / heads});
+    };
+    const Tensor keys = cache(), values = cache();
+    cuda::append_cache(ctx, keys, values, q_k_v, c, rows);
+    cuda::attention(ctx, out, q_k_v, keys, values, rows, options);
 }
 
 void rope_attention(Context& ctx, Tensor out, Tensor keys, Tensor values, const Columns& q,

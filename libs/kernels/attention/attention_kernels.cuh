@@ -42,6 +42,8 @@ struct AttentionArgs {
     const float* sinks;  // (H) or null
     int blocks;          // of the table, per sequence
     int shift;           // log2(capacity), if that is a power of two and there are several blocks
+    // keys and values are columns of q's rows: sequence b's `capacity` rows follow those of b - 1.
+    bool packed;
 
     bool has_options() const { return window > 0 || soft_cap > 0 || sinks; }
     // First element of head h's keys (and values) of sequence b.
@@ -125,7 +127,8 @@ __device__ void store_pair(const AttentionArgs& args, int64_t at, float x, float
 // Tiles of 192 or 128 queries by 128 keys on Hopper. Needs q and cache of one 16-bit type, D 64 or
 // 128, rows of q aligned to 16 bytes and scale > 0. Returns false and does nothing for another D,
 // for several blocks per sequence that are no multiple of kGroupedBlock keys, or if the GPU does
-// not run code for sm_90a. Source: Shah et al. 2024, FlashAttention-3, algorithm 2.
+// not run code for sm_90a. The one kernel that takes packed rows. Source: Shah et al. 2024,
+// FlashAttention-3, algorithm 2.
 bool attention_flash_wgmma(Context& ctx, const AttentionArgs& args);
 
 // Tiles of 64 or 128 queries by 64 keys on the matrix units. Needs D a multiple of 8, q and cache

@@ -272,6 +272,11 @@ bool launch(Context& ctx, const AttentionArgs& args) {
     const auto heads = static_cast<uint64_t>(args.slots * args.kv_heads);
     const uint32_t box = args.blocks == 1 ? kKeys : kBoxKeys;
     const auto cache = [&](const void* data) {
+        if (args.packed)
+            return tile_map(args.cache_type, data,
+                            {static_cast<uint64_t>(args.kv_heads) * S::kD, capacity,
+                             static_cast<uint64_t>(args.sequences)},
+                            {stride * kSize, capacity * stride * kSize}, {kRow, box, 1});
         return tile_map(args.cache_type, data, {S::kD, capacity, heads},
                         {S::kD * kSize, capacity * S::kD * kSize}, {kRow, box, 1});
     };

@@ -108,9 +108,10 @@ __device__ inline void copy_step(T (&to)[D / kRow][kKeys][kRow], const CUtensorM
                                  int step) {
     const int kv_head = work.h / (args.heads / args.kv_heads);
     if (args.blocks == 1) {
+        const int column = args.packed ? kv_head * D : 0;
+        const int block = args.packed ? work.b : work.slot * args.kv_heads + kv_head;
         for (int part = 0; part < D / kRow; ++part)
-            copy_box(to[part], map, barrier, part * kRow, step * kKeys,
-                     work.slot * args.kv_heads + kv_head);
+            copy_box(to[part], map, barrier, column + part * kRow, step * kKeys, block);
         return;
     }
     constexpr int kBoxes = kKeys / kBoxKeys;

@@ -125,7 +125,7 @@ Tensor Decoder::operator()(Context& ctx, Tensor tokens, Tensor position, const B
     for (size_t i = 0; i < blocks.size(); ++i) {
         const DecoderBlock& block = blocks[i];
         Arena::Scope layer(ctx.arena);
-        block.attn.add_to(ctx, x, block.attn_ln, self.keys[i], self.values[i], rows, true);
+        block.attn.add_to(ctx, x, block.attn_ln, self.keys[i], self.values[i], rows);
         block.cross_attn.add_to(ctx, x, block.cross_attn_ln, n_head, cross, i,
                                 requests ? &requests->at(i) : nullptr);
         block.mlp.add_to(ctx, x, block.mlp_ln);

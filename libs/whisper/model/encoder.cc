@@ -7,11 +7,7 @@ namespace hark::whisper {
 
 void EncoderBlock::operator()(Context& ctx, Tensor x, int64_t n_head,
                               const BatchLayout& windows) const {
-    Arena::Scope scope(ctx.arena);
-    const int64_t b = windows.sequences(), c = x.dim(-1);
-    Tensor keys = ctx.arena.tensor(x.dtype, {b, n_head, x.rows() / b, c / n_head});
-    Tensor values = ctx.arena.tensor(x.dtype, {b, n_head, x.rows() / b, c / n_head});
-    attn.add_to(ctx, x, attn_ln, keys, values, windows, false);
+    attn.add_to(ctx, x, attn_ln, n_head, windows);
     mlp.add_to(ctx, x, mlp_ln);
 }
 

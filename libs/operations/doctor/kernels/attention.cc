@@ -153,17 +153,19 @@ struct RopeCase {
     }
 };
 
-// out and lse of causal self-attention of packed rows; lse may be none.
+// out and lse of self-attention of packed rows, each to the keys [first, end); lse may be none.
 Numbers self_attended(const Numbers& qkv, size_t heads, size_t kv_heads, size_t d,
-                      const std::vector<int32_t>& first, Numbers* lse) {
+                      const std::vector<int32_t>& first, const std::vector<int32_t>& end,
+                      Numbers* lse) {
     const size_t width = (heads + 2 * kv_heads) * d, rows = qkv.size() / width;
     Numbers out(rows * heads * d);
     for (size_t t = 0; t < rows; ++t)
         for (size_t h = 0; h < heads; ++h) {
             const size_t kv = h / (heads / kv_heads), begin = static_cast<size_t>(first[t]);
+            const auto last = static_cast<size_t>(end[t]);
             const auto key = [&](size_t p) { return p * width + (heads + kv) * d; };
             Numbers scores;
-            for (size_t p = begin; p <= t; ++p) {
+            for (size_t p = begin; p < last; ++p) {
                 double score = 0;
                 for (size_t i = 0; i < d; ++i)
                     score += qkv[t * width + h * d + i] * qkv[key(p) + i];
@@ -175,7 +177,7 @@ Numbers self_attended(const Numbers& qkv, size_t heads, size_t kv_heads, size_t 
                 lse->push_back(std::log(sum));
             }
             const Numbers weights = shares(scores, nullptr);
-            for (size_t p = begin; p <= t; ++p)
+            for (size_t p = begin; p < last; ++p)
                 for (size_t i = 0; i < d; ++i)
                     out[(t * heads + h) * d + i] +=
                         weights[p - begin] * qkv[key(p) + kv_heads * d + i];
@@ -183,7 +185,8 @@ Numbers self_attended(const Numbers& qkv, size_t heads, size_t kv_heads, size_t 
     return out;
 }
 
-const std::vector<int32_t> kFirst = {0, 0, 2, 2, 2, 2}, kEnd = {2, 2, 6, 6, 6, 6};
+const std::vector<int32_t> kFirst = {0, 0, 2, 2, 2, 2}, kEnd = {2, 2, 6, 6, 6, 6},
+                           kSeen = {1, 2, 3, 4, 5, 6};  // the end of a row's own keys
 
 }  // namespace
 
@@ -267,6 +270,20 @@ void check_attention(KernelCase& on) {
         attention(on.ctx(), out, q.tensor, keys.tensor, values.tensor, layout(on), options);
         on.expect(out, attended(of, q.values, keys.values, values.values), 2);
     }
+}
+
+// More rows than a GPU's kernels for single queries take.
+void check_packed_attention(KernelCase& on) {
+    constexpr int64_t kHeads = 2, kD = 64, kEach = 12, kAll = 2 * kEach;
+    const Operand q_k_v = on.random({kAll, 3 * kHeads * kD});
+    const Tensor out = on.zeros({kAll, kHeads * kD});
+    packed_attention(
+        on.ctx(), out, q_k_v.tensor, kHeads,
+        {on.ids({0, kEach, kAll}), on.ids({0, 1}), on.ids({kEach, kEach}), kEach, kEach},
+        {.scale = 0.125f});
+    std::vector<int32_t> first(kEach, 0), end(kEach, kEach);
+    first.resize(kAll, kEach), end.resize(kAll, kAll);
+    on.expect(out, self_attended(q_k_v.values, kHeads, kHeads, kD, first, end, nullptr), 2);
 }
 
 void check_attention_scores(KernelCase& on) {
@@ -362,7 +379,7 @@ void check_self_attention(KernelCase& on) {
     const Tensor out = on.zeros({6, kHeads * kD}), lse = on.zeros(Dtype::f32, {6, kHeads});
     self_attention(on.ctx(), out, lse, qkv.tensor, {on.ids(kFirst), on.ids(kEnd)});
     Numbers of_lse;
-    on.expect(out, self_attended(qkv.values, kHeads, kKvHeads, kD, kFirst, &of_lse), 2);
+    on.expect(out, self_attended(qkv.values, kHeads, kKvHeads, kD, kFirst, kSeen, &of_lse), 2);
     on.expect(lse, of_lse, 2);
 }
 
@@ -375,7 +392,7 @@ void check_self_attention_backward(KernelCase& on) {
     self_attention(on.ctx(), out, lse, qkv.tensor, sequences);
     self_attention_backward(on.ctx(), dqkv, dout.tensor, out, lse, qkv.tensor, sequences);
     const auto loss = [&](const Numbers& at) {
-        return dot(self_attended(at, kHeads, kKvHeads, kD, kFirst, nullptr), dout.values);
+        return dot(self_attended(at, kHeads, kKvHeads, kD, kFirst, kSeen, nullptr), dout.values);
     };
     on.expect(dqkv, derivative(loss, qkv.values), 4);
 }
