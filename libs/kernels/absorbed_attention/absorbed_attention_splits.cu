@@ -88,10 +88,15 @@ __device__ __forceinline__ void compute(const AbsorbedArgs& args, unsigned char*
     }
 }
 
+// Blocks that share a multiprocessor. The steps of a tile wait for one another: with few columns a
+// second block multiplies meanwhile.
+template <int Steps>
+constexpr int kSplitBlocksAtOnce = Steps <= 4 ? 2 : 1;
+
 // Block i computes the items i, i + blocks, ...; item = (row * groups + tiles of heads) * splits +
 // split.
 template <class T, int Steps, int HeadTiles, int TileKeys>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(kThreads, kSplitBlocksAtOnce<Steps>)
     attend_kernel(AbsorbedArgs args, int stages, int groups, int items, bool ask, bool evict) {
     pdl_trigger();
     extern __shared__ __align__(16) unsigned char shared[];
@@ -118,15 +123,16 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     __syncthreads();
     const bool copies = threadIdx.x >= kComputing, early = copies && args.kv_ready;
+    constexpr bool kShares = kSplitBlocksAtOnce < Steps >> 1;
     if (!early) pdl_wait();
     if (copies) {
-        hopper::give_registers<40>();
+        hopper::give_registers<kShares ? 24 : 40>();
         if (threadIdx.x < kComputing + 32)
             Copies<T, HeadTiles, TileKeys>(args, shared, at.pitch, groups, items)
                 .run(arrived, read, stages, evict);
         if (early) pdl_wait();
     } else {
-        hopper::take_registers<232>();
+        hopper::take_registers<kShares ? 104 : 232>();
         compute<T, Steps, HeadTiles, TileKeys>(args, shared, at, stages, groups, items);
     }
 #else
@@ -151,8 +157,9 @@ void launch(Context& ctx, const AbsorbedArgs& args, int stages) {
     const int threads = kComputing + (has_hopper_code(code) ? kCopying : 0);
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, layout.bytes));
-    pdl_launch(ctx, kernel, static_cast<unsigned>(std::min(items, multiprocessors())), threads,
-               layout.bytes, args, stages, groups, items, ask, evict);
+    const int blocks = std::min(items, kSplitBlocksAtOnce<Steps> * multiprocessors());
+    pdl_launch(ctx, kernel, static_cast<unsigned>(blocks), threads, layout.bytes, args, stages,
+               groups, items, ask, evict);
 }
 
 // Few rows are spread over more blocks, each with 8 of the heads. Tiles of 32 keys in 5 stages if
