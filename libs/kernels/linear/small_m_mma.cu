@@ -334,7 +334,8 @@ void small_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Ep
                                         : sliced_product<1, 2>(ctx, args, x, values);
     if (args.rows <= 32 && !vocabulary) return sliced_product<1, 4>(ctx, args, x, values);
     const auto tiles = [&](int n, int t) { return ceil_div(args.n, n) * ceil_div(args.rows, t); };
-    const bool batch = vocabulary ? args.rows > 64 : tiles(32, 32) >= 80;
+    const bool few_tiles = tiles(32, 32) < 80 && (args.rows <= 64 || values.dtype != x.dtype);
+    const bool batch = vocabulary ? args.rows > 64 : !few_tiles;
     if (batch && small_m_wgmma_product(ctx, args, x, values)) return;
     // Parallel slices are faster if there are few blocks, the more so the longer the slices.
     if (tiles(32, 32) <= (args.k >= 4096 ? 160 : 80))
