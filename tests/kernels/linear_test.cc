@@ -322,6 +322,16 @@ TEST_P(LinearOnGpu, WindowsAreTheSameBitsWhateverIsBesideThem) {
                                  {1500, 3000, 6000}, y_type);
 }
 
+// cuBLASLt has another algorithm for 8 windows, and for 16, than for one.
+TEST_P(LinearOnGpu, ManyWindowsHaveTheBitsOfOne) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Dtype type = GetParam().activations;
+    for (const LinearShape& shape : {LinearShape{12000, 384, 1536}, LinearShape{12000, 200, 328},
+                                     LinearShape{24000, 1032, 1096}})
+        check_neighbours(device, type, type, shape, {1500}, type, Activation::none, true);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, LinearOnGpu,
                          testing::Values(kCudaF32Case, kCudaF16Case, kCudaBf16Case), name_of_case);
 

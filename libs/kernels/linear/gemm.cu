@@ -21,6 +21,13 @@ constexpr int kGemmThreads = 256;
 // window is nearly so for 8, but not vice versa (docs/kernels/linear.md).
 constexpr int64_t kNominalRows = 1500;
 
+// The same for eight windows and more in 16 bits on Hopper: the algorithm for as many rows if y is
+// narrow. If y is wider, sums are long and the rows are 16 windows or more, the one for 18 windows.
+// All algorithms of whole sums give the same bits there, so a row is still computed in one way
+// (docs/kernels/log/encoder.md).
+constexpr int64_t kLongRows = 12000, kLongestRows = 24000, kNominalLongestRows = 27000;
+constexpr int64_t kNarrowColumns = 1024;  // columns of y
+
 // Without batch invariance: the most rows that have an algorithm of their own, the fewest that
 // algorithms are tried for, how many algorithms and how often. A trial loads eight kernels of
 // cuBLASLt, 4 to 5 ms each, and gains about a twentieth of the time: it pays for shapes that have
@@ -30,9 +37,14 @@ constexpr double kOperationsBeforeTrial = 5e14;
 constexpr int kPromptCandidates = 7, kPromptTrials = 2;
 constexpr size_t kMostPromptPlans = 64;
 
-// The same without batch invariance: the fastest for about that many rows.
-int64_t nominal_rows(const Context& ctx, int64_t rows) {
-    if (ctx.batch_invariant) return kNominalRows;
+// Without batch invariance: the fastest for about that many rows. x (rows, K), w (N, K).
+int64_t nominal_rows(const Context& ctx, const Tensor& x, const Tensor& w) {
+    const int64_t rows = x.rows(), n = w.dim(0);
+    if (ctx.batch_invariant) {
+        if (rows < kLongRows || !is_16_bit(x.dtype) || !is_hopper()) return kNominalRows;
+        if (n <= kNarrowColumns) return kLongRows;
+        return rows >= kLongestRows && w.dim(1) > n ? kNominalLongestRows : kNominalRows;
+    }
     const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(rows)));
     return std::min(power, kMostNominalRows);
 }
@@ -243,7 +255,7 @@ std::unique_ptr<ProductPlan> make_plan(Handles& handles, const Product& product,
 
 void multiply(Context& ctx, const Product& product) {
     Handles& handles = handles_of(ctx);
-    const int64_t rows = nominal_rows(ctx, product.x.rows());
+    const int64_t rows = nominal_rows(ctx, product.x, product.w);
     std::unique_ptr<ProductPlan>& plan = handles.plans[key_of(product, rows)];
     if (!plan) plan = make_plan(handles, product, rows);
     plan->operations += 2.0 * static_cast<double>(product.x.size() * product.w.dim(0));
