@@ -10,7 +10,7 @@ constexpr int kMostPacks = 8;  // per lane
 
 // Above this many rows, if they are wide and of 16 bits, one warp per row keeps the memory busier;
 // otherwise one block per row (docs/kernels/cuda.md).
-constexpr int64_t kFewRows = 512, kNarrow = 512;
+constexpr int64_t kFewRows = 512, kNarrow = 256;
 constexpr int64_t kMostInWarp = 32 * kMostPacks * kPack, kMostInBlock = 1024 * kPack;
 
 struct NormData {
@@ -104,7 +104,8 @@ void launch(Context& ctx, const NormData& args, Y* y, const X* x) {
     }
     if constexpr (sizeof(X) == 2) {
         if (args.rows > kFewRows && args.channels > kNarrow && args.channels <= kMostInWarp) {
-            const auto kernel = warps <= 4   ? warp_norm_kernel<X, Y, 4>
+            const auto kernel = warps <= 2   ? warp_norm_kernel<X, Y, 2>
+                                : warps <= 4 ? warp_norm_kernel<X, Y, 4>
                                 : warps <= 5 ? warp_norm_kernel<X, Y, 5>
                                              : warp_norm_kernel<X, Y, kMostPacks>;
             return pdl_launch(ctx, kernel, static_cast<unsigned>(ceil_div(rows, kWarps)),
