@@ -15,7 +15,7 @@ namespace hark {
 // The dtypes of variables that have scales.
 inline constexpr const char *kCtranslate2Int8 = "I8", *kCtranslate2Int16 = "I16";
 
-// A file of the format's versions 4 to 6, memory-mapped; docs/models/whisper.md has its layout.
+// A file of the format's versions 4 to 6, memory-mapped; docs/formats.md has its layout.
 // Source: OpenNMT/CTranslate2 python/ctranslate2/specs/model_spec.py, _serialize.
 class Ctranslate2Variables {
   public:

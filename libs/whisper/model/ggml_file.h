@@ -1,4 +1,4 @@
-// Whisper models in whisper.cpp's own format, ggml-*.bin; docs/models/whisper.md has its layout.
+// Whisper models in whisper.cpp's own format, ggml-*.bin; docs/formats.md has its layout.
 // Source: whisper.cpp src/whisper.cpp (whisper_model_load) and models/convert-pt-to-ggml.py.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Live transcription as a state machine on words and times, without a model: which words of
 // repeated hypotheses are committed, which form a final segment, and where the sound is cut. Local
-// agreement (Liu et al. 2020, Machacek et al. 2023): docs/models/whisper.md has the sources.
+// agreement (Liu et al. 2020, Machacek et al. 2023): docs/formats.md has the sources.
 #pragma once
 
 #include <cstddef>
