@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include "core/profile/run_counts.h"
+#include "gpt/decoder/model.h"
 #include "gpt/embed/embed_stream.h"
 #include "gpt/embed/embed_tool_options.h"
+#include "gpt/families/model_file.h"
 
 using namespace hark;
 

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include "core/profile/run_counts.h"
+#include "gpt/decoder/model.h"
 #include "gpt/eval/eval_tool_options.h"
+#include "gpt/families/model_file.h"
 #include "text/line_reader.h"
 
 using namespace hark;

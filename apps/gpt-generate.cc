@@ -2,6 +2,7 @@
 //
 //   stdin -> PromptRun -> stdout
 #include "core/profile/run_counts.h"
+#include "gpt/answers/generate_options.h"
 #include "gpt/answers/prompt_run.h"
 #include "kernels/comm/processes.h"
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/files/files.h"
+#include "hub/model_handle.h"
 #include "kernels/runtime/backend.h"
 #include "operations/advice/advise_options.h"
 

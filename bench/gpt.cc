@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "core/cli/cli.h"
 #include "core/error.h"
+#include "gpt/decoder/model.h"
 #include "gpt_work.h"
 #include "harness.h"
 

@@ -12,6 +12,7 @@
 #include "core/cli/cli.h"
 #include "core/random.h"
 #include "gpt/answers/constraint.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/engine.h"
 #include "gpt_work.h"
 #include "kernels/runtime/backend.h"

@@ -4,7 +4,9 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/gpu_decode_stream.h"
+#include "gpt/sampling/sampler.h"
 #include "gpt_work.h"
 #include "harness.h"
 #include "kernels/runtime/backend.h"

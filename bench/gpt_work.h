@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "core/cli/cli.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/decode_stream.h"
+#include "gpt/sampling/sampler.h"
 #include "kernels/comm/communicator.h"
 
 namespace hark::bench {

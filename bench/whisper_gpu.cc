@@ -10,6 +10,7 @@
 #include "operations/speed/gpu_speed.h"
 #include "whisper/model/work.h"
 #include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/gpu_step.h"
 #include "whisper_work.h"
 
 namespace hark::bench {

@@ -8,6 +8,7 @@
 #include "eval/normalizer.h"
 #include "hub/tensor_list.h"
 #include "kernels/runtime/backend.h"
+#include "whisper/model/model.h"
 #include "whisper/transcribe/transcribe.h"
 
 namespace hark::models {

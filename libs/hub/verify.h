@@ -8,11 +8,17 @@
 #include "core/context.h"
 #include "eval/transcripts.h"
 #include "eval/word_errors.h"
-#include "hub/model_handle.h"
-#include "whisper/model/model.h"
-#include "whisper/transcribe/transcribe_options.h"
+
+namespace hark::whisper {
+struct Model;
+class ModelFile;
+class Tokenizer;
+struct TranscribeOptions;
+}  // namespace hark::whisper
 
 namespace hark::models {
+
+struct ModelHandle;
 
 struct TensorCheck {
     int64_t tensors = 0, values = 0;  // without a problem

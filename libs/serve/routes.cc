@@ -4,12 +4,17 @@
 #include <utility>
 
 #include "core/ranges.h"
+#include "serve/audio/audio_service.h"
+#include "serve/models/served_models.h"
 #include "serve/openai/errors.h"
 #include "serve/openai/events.h"
+#include "serve/openai/live_answer.h"
 #include "serve/openai/requests.h"
 #include "serve/openai/text_answer.h"
 #include "serve/openai/transcripts.h"
 #include "serve/page/page_files.h"
+#include "serve/text/text_model.h"
+#include "serve/text/text_service.h"
 #include "serve/web/paths.h"
 
 namespace hark::serve {

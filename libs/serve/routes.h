@@ -1,17 +1,22 @@
 // The endpoints: which path is answered by what.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "core/json/json.h"
 #include "serve/api_options.h"
-#include "serve/models/served_models.h"
-#include "serve/openai/live_answer.h"
-#include "serve/openai/requests.h"
 #include "serve/web/message.h"
 
 namespace hark::serve {
+
+struct ListedModel;
+class LiveAnswer;
+struct ModelWait;
+class ServedModels;
+struct TextQuery;
 
 class Routes : public WebSite {
   public:

@@ -6,8 +6,8 @@
 
 #include "core/cli/cli.h"
 #include "serve/api_options.h"
-#include "serve/audio/audio_model.h"
-#include "serve/text/text_model.h"
+#include "serve/audio/audio_model_options.h"
+#include "serve/text/text_model_options.h"
 #include "serve/web/web_server.h"
 
 namespace hark::serve {

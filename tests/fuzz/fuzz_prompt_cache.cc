@@ -3,7 +3,9 @@
 #include "core/files/files.h"
 #include "fuzz/memory_file.h"
 #include "fuzz/target.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/prompt_cache.h"
+#include "gpt/engine/sequence.h"
 #include "support/family_weights.h"
 
 using namespace hark;

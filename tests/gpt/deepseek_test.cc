@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/json/json.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/decode_stream.h"
 #include "gpt/engine/sequence.h"
 #include "gpt/families/model_file.h"

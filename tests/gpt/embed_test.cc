@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "gpt/decoder/model.h"
 #include "gpt/embed/embedder.h"
 #include "gpt/embed/nearest.h"
 #include "gpt/families/model_file.h"

@@ -1,5 +1,6 @@
 // Texts with guessed tokens: those without.
 #include "core/error.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engines.h"
 #include "support/scarce_memory.h"
 

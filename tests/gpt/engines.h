@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "core/random.h"
+#include "gpt/decoder/model.h"
 #include "gpt/family_models.h"
 #include "support/family_weights.h"
 #include "support/ops.h"

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/json/json.h"
+#include "gpt/decoder/model.h"
 #include "gpt/eval/mean.h"
 #include "gpt/eval/questions.h"
 #include "gpt/eval/windows.h"

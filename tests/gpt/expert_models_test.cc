@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/json/json.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/sequence.h"
 #include "gpt/families/family.h"
 #include "gpt/families/model_file.h"

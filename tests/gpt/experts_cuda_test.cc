@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "core/json/json.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/decode_stream.h"
+#include "gpt/engine/sequence.h"
 #include "gpt/families/family.h"
 #include "support/family_weights.h"
 #include "support/golden.h"

@@ -8,7 +8,9 @@
 
 #include "core/error.h"
 #include "core/json/json.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/decode_stream.h"
+#include "gpt/engine/sequence.h"
 #include "gpt/families/family.h"
 #include "gpt/families/model_file.h"
 #include "gpt/families/tensor_spec.h"

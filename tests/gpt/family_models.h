@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "gpt/decoder/model.h"
 #include "gpt/engine/sequence.h"
 #include "support/golden.h"
 

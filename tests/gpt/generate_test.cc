@@ -9,6 +9,8 @@
 #include "core/cli/ending_signal.h"
 #include "core/error.h"
 #include "core/json/json.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/sequence.h"
 #include "kernels/sampling/distribution.h"
 #include "support/golden.h"
 #include "support/process.h"

@@ -8,6 +8,9 @@
 
 #include "core/json/json.h"
 #include "gpt/answers/generate.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/decode_stream.h"
+#include "gpt/engine/sequence.h"
 #include "support/golden.h"
 #include "support/on_gpu.h"
 #include "support/ops.h"

@@ -14,6 +14,7 @@
 #include "core/json/json.h"
 #include "formats/tensor_stream.h"
 #include "gpt/answers/generate.h"
+#include "gpt/engine/sequence.h"
 #include "kernels/batch_layout.h"
 #include "kernels/sampling/distribution.h"
 #include "support/error_of.h"

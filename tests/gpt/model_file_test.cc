@@ -11,6 +11,7 @@
 #include "core/half.h"
 #include "core/json/json.h"
 #include "gpt/answers/generate.h"
+#include "gpt/decoder/model.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/train/export_model.h"
 #include "support/gguf_vocabulary.h"

@@ -6,7 +6,9 @@
 #include <memory>
 
 #include "core/error.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/decode_stream.h"
+#include "gpt/engine/sequence.h"
 #include "gpt/families/model_file.h"
 #include "gpt/families/quantization.h"
 #include "gpt/families/tensor_spec.h"

@@ -7,8 +7,10 @@
 
 #include "core/error.h"
 #include "core/files/files.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/decode_stream.h"
 #include "gpt/family_models.h"
+#include "gpt/sampling/sampler.h"
 #include "support/error_of.h"
 #include "support/expect.h"
 #include "support/family_weights.h"

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/json/json.h"
+#include "formats/gguf.h"
 #include "gpt/answers/answer_line.h"
 #include "support/gguf_writer.h"
 #include "support/process.h"

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "gpt/engine/gpu_decode_stream.h"
+#include "gpt/sampling/sampler.h"
 #include "kernels/sampling/distribution.h"
 #include "kernels/sampling/gpu_sampler.h"
 #include "support/ops.h"

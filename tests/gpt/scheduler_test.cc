@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/context.h"
+#include "nn/kv_cache.h"
 
 namespace hark::gpt {
 namespace {

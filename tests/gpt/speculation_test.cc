@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/random.h"
+#include "core/tensor.h"
 #include "gpt/engine/model_runner.h"
 
 namespace hark::gpt {

@@ -7,8 +7,11 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/decode_stream.h"
 #include "gpt/engines.h"
 #include "gpt/families/family.h"
+#include "gpt/families/model_file.h"
 #include "gpt/families/tensor_slices.h"
 #include "support/error_of.h"
 #include "support/expect.h"

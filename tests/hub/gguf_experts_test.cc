@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "formats/gguf.h"
+#include "gpt/decoder/model.h"
 #include "gpt/families/model_file.h"
 #include "gpt/families/tensor_spec.h"
 #include "gpt/family_models.h"

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "gpt/decoder/model.h"
 #include "gpt/family_models.h"
 #include "hub/gguf_fixture.h"
 #include "hub/hugging_face_settings.h"

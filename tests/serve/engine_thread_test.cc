@@ -8,6 +8,9 @@
 #include <future>
 #include <mutex>
 
+#include "gpt/families/model_file.h"
+#include "serve/text/text_job.h"
+#include "serve/text/text_model.h"
 #include "support/expect.h"
 #include "support/process.h"
 

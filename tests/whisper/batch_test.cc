@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/random.h"
+#include "whisper/model/model.h"
 #include "whisper/transcripts.h"
 
 namespace hark::test {

@@ -10,6 +10,7 @@
 #include "support/on_gpu.h"
 #include "support/ops.h"
 #include "whisper/ggml_demo.h"
+#include "whisper/transcribe/pass.h"
 #include "whisper/transcribe/token_sampler.h"
 #include "whisper/transcripts.h"
 

@@ -9,6 +9,7 @@
 #include "core/json/json.h"
 #include "support/process.h"
 #include "whisper/ggml_demo.h"
+#include "whisper/model/model.h"
 
 namespace hark::whisper {
 namespace {

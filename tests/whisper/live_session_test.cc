@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "whisper/model/model.h"
 #include "whisper/model/model_file.h"
 #include "whisper/support.h"
 

@@ -11,6 +11,7 @@
 #include "kernels/batch_layout.h"
 #include "support/formula_weights.h"
 #include "whisper/support.h"
+#include "whisper/transcribe/decoding.h"
 
 namespace hark::test {
 namespace {

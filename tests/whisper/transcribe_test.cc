@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/profile/measured_run.h"
+#include "whisper/transcribe/decoding.h"
 #include "whisper/transcripts.h"
 
 namespace hark::test {

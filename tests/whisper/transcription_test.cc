@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "whisper/model/config.h"
 #include "whisper/support.h"
 
 namespace hark::test {

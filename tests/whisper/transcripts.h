@@ -8,6 +8,8 @@
 #include <memory>
 #include <sstream>
 
+#include "kernels/runtime/backend.h"
+#include "whisper/model/model.h"
 #include "whisper/support.h"
 
 namespace hark::test {

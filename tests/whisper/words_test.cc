@@ -9,6 +9,8 @@
 #include "text/utf8.h"
 #include "whisper/model/alignment_heads.h"
 #include "whisper/output/formats.h"
+#include "whisper/transcribe/alignment.h"
+#include "whisper/transcribe/window_loop.h"
 
 namespace hark::whisper {
 namespace {

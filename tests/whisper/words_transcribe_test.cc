@@ -2,6 +2,7 @@
 // Golden: tests/golden/whisper_words.py.
 #include <gtest/gtest.h>
 
+#include "whisper/transcribe/decoding.h"
 #include "whisper/transcripts.h"
 
 namespace hark::test {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "gpt/answers/generate.h"
+#include "gpt/answers/answer_text.h"
 #include "gpt/answers/prompts.h"
 #include "gpt/chat/extract.h"
 #include "gpt/chat/reasoning.h"

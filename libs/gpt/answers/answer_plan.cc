@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "gpt/families/config.h"
 
 namespace hark::gpt {
 namespace {

@@ -8,10 +8,11 @@
 
 #include "gpt/answers/answer_text.h"
 #include "gpt/answers/generate_request.h"
-#include "gpt/families/config.h"
 #include "text/tokenizer.h"
 
 namespace hark::gpt {
+
+struct DecoderConfig;
 
 struct AnswerPlan {
     AnswerRules rules;

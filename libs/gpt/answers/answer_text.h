@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpt/engine/decode_stream.h"
+#include "gpt/sampling/sampled_token.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "gpt/answers/generate.h"
+
 namespace hark::gpt {
 
 Answerer::Answerer(PromptAnswers& answers, Generator& generator, Console& console)

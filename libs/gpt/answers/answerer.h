@@ -1,10 +1,11 @@
 // Answers prompts, one after another: from a prompt to what is written for it.
 #pragma once
 
-#include "gpt/answers/generate.h"
 #include "gpt/answers/prompt_answers.h"
 
 namespace hark::gpt {
+
+class Generator;
 
 class Answerer {
   public:

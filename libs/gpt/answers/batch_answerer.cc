@@ -5,6 +5,7 @@
 
 #include "core/cli/ending_signal.h"
 #include "core/error.h"
+#include "gpt/engine/engine.h"
 
 namespace hark::gpt {
 namespace {

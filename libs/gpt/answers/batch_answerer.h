@@ -9,9 +9,11 @@
 
 #include "gpt/answers/prompt_answers.h"
 #include "gpt/answers/prompt_queue.h"
-#include "gpt/engine/engine.h"
 
 namespace hark::gpt {
+
+class Engine;
+struct EngineToken;
 
 struct BatchAnswererOptions {
     bool unordered = false;  // answers are written as they end, else in the order of the prompts

@@ -1,5 +1,10 @@
 #include "gpt/answers/batch_options.h"
 
+#include "gpt/answers/batch_answerer.h"
+#include "gpt/engine/engine.h"
+#include "kernels/comm/communicator.h"
+#include "kernels/ops.h"
+
 namespace hark::gpt {
 namespace {
 

@@ -5,11 +5,16 @@
 #include <string>
 
 #include "core/cli/cli.h"
-#include "core/context.h"
-#include "gpt/answers/batch_answerer.h"
-#include "kernels/comm/communicator.h"
+
+namespace hark {
+class Communicator;
+struct Context;
+}  // namespace hark
 
 namespace hark::gpt {
+
+struct BatchAnswererOptions;
+struct EngineOptions;
 
 // Registers --batch-invariant.
 Flag add_batch_invariant(Flags& flags, bool& value);

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/files/files.h"
+#include "gpt/families/model_file.h"
 #include "text/chat_request.h"
 
 namespace hark::gpt {

@@ -8,11 +8,12 @@
 #include "core/cli/cli.h"
 #include "gpt/answers/answer_parts.h"
 #include "gpt/chat/conversation.h"
-#include "gpt/families/model_file.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace hark::gpt {
+
+class ModelFile;
 
 struct ChatOptions {
     bool chat = false;

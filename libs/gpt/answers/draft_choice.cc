@@ -1,6 +1,10 @@
 #include "gpt/answers/draft_choice.h"
 
 #include "core/error.h"
+#include "gpt/answers/generate_request.h"
+#include "gpt/decoder/model.h"
+#include "gpt/families/model_choice.h"
+#include "gpt/families/model_file.h"
 
 namespace hark::gpt {
 

@@ -3,13 +3,18 @@
 
 #include <string>
 
-#include "core/cli/cli.h"
-#include "gpt/answers/generate_request.h"
-#include "gpt/decoder/model.h"
-#include "gpt/families/model_choice.h"
-#include "kernels/runtime/backend.h"
+namespace hark {
+class Communicator;
+class Console;
+struct Context;
+class Tokenizer;
+}  // namespace hark
 
 namespace hark::gpt {
+
+struct GenerateOptions;
+struct Model;
+struct ModelChoice;
 
 // Why the texts of one tokenizer's ids are not those of the other's; empty: they are the same.
 std::string why_other_tokens(const Tokenizer& tokenizer, const Tokenizer& draft);

@@ -6,6 +6,9 @@
 #include "core/cli/ending_signal.h"
 #include "core/error.h"
 #include "core/profile/profile.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/decode_stream.h"
+#include "gpt/engine/sequence.h"
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {
@@ -25,6 +28,8 @@ Generator::Generator(Context& ctx, const Model& model, const Tokenizer& tokenize
     if (!cache_is_read_) return;
     cached_ = read_prompt_cache(ctx_, stream_->sequence(), options_.prompt_cache);
 }
+
+Generator::~Generator() = default;
 
 void Generator::take_from_cache(std::span<const int32_t> prompt) {
     Sequence& sequence = stream_->sequence();

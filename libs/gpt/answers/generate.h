@@ -9,11 +9,12 @@
 
 #include "core/files/files.h"
 #include "gpt/answers/answer_plan.h"
-#include "gpt/engine/decode_stream.h"
 #include "gpt/engine/prompt_cache.h"
 #include "text/tokenizer.h"
 
 namespace hark::gpt {
+
+class DecodeStream;
 
 class Generator {
   public:
@@ -22,6 +23,7 @@ class Generator {
     // model or cannot be written. Holds references.
     Generator(Context& ctx, const Model& model, const Tokenizer& tokenizer,
               GenerateOptions options);
+    ~Generator();
 
     using OnText = std::function<void(std::string_view)>;  // each piece as soon as it is certain
 

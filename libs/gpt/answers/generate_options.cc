@@ -9,6 +9,7 @@
 #include "core/cli/ending_signal.h"
 #include "core/files/fingerprint.h"
 #include "gpt/chat/line_editor.h"
+#include "gpt/families/config.h"
 #include "kernels/comm/processes.h"
 #include "kernels/cpu/cpu.h"
 

@@ -14,6 +14,8 @@
 
 namespace hark::gpt {
 
+struct DecoderConfig;
+
 struct GenerateToolOptions {
     ModelChoice choice;
     std::string prompt;

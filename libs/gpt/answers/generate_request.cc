@@ -1,6 +1,7 @@
 #include "gpt/answers/generate_request.h"
 
 #include "core/random.h"
+#include "kernels/runtime/backend.h"
 
 namespace hark::gpt {
 

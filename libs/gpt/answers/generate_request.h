@@ -8,7 +8,10 @@
 
 #include "gpt/answers/constraint.h"
 #include "gpt/sampling/sampler.h"
-#include "kernels/runtime/backend.h"
+
+namespace hark {
+struct Precision;
+}
 
 namespace hark::gpt {
 

@@ -4,6 +4,9 @@
 
 #include "core/error.h"
 #include "core/files/files.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/prompt_cache.h"
+#include "gpt/engine/sequence.h"
 #include "kernels/runtime/gpu_limits.h"
 
 namespace hark::gpt {

@@ -6,9 +6,15 @@
 
 #include "core/files/io.h"
 #include "gpt/answers/chat.h"
-#include "gpt/engine/prompt_cache.h"
+
+namespace hark {
+struct Context;
+}
 
 namespace hark::gpt {
+
+struct Model;
+class PromptCacheReader;
 
 // gpt-generate --prefill-only: computes the prompt and writes it (engine/prompt_cache.h).
 // `context`: tokens, at most; 0: the model's own. Throws Error for an empty prompt, for one with an

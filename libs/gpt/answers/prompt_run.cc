@@ -12,7 +12,12 @@
 #include "gpt/answers/answerer.h"
 #include "gpt/answers/batch_answerer.h"
 #include "gpt/answers/draft_choice.h"
+#include "gpt/answers/generate.h"
+#include "gpt/answers/generate_options.h"
 #include "gpt/answers/prefill.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/engine.h"
+#include "gpt/families/model_file.h"
 #include "kernels/comm/processes.h"
 #include "text/chat_template.h"
 

@@ -4,16 +4,25 @@
 //     stdout
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "core/files/io.h"
 #include "gpt/answers/answer_writer.h"
-#include "gpt/answers/generate_options.h"
+#include "gpt/answers/chat.h"
 #include "gpt/answers/prompts.h"
-#include "kernels/comm/communicator.h"
 #include "kernels/comm/shared_reader.h"
 
+namespace hark {
+class Communicator;
+struct Context;
+}  // namespace hark
+
 namespace hark::gpt {
+
+struct GenerateToolOptions;
+struct Model;
+class ModelFile;
 
 class PromptRun {
   public:
@@ -30,7 +39,7 @@ class PromptRun {
     void compute(const Model& model);
     void prefill(const Model& model);
     // Warns if all of stdin is the prompt, and it is empty.
-    void use_prompts(const GenerateToolOptions::UsePrompt& use);
+    void use_prompts(const std::function<void(Prompt)>& use);
     void answer_at_once(const Model& model, bool waits);
     void answer_one_by_one(const Model& model);
 

@@ -15,18 +15,22 @@
 #include <variant>
 #include <vector>
 
-#include "formats/tensor_source.h"
 #include "gpt/decoder/latent_attention.h"
 #include "gpt/decoder/residual_linear.h"
 #include "gpt/families/config.h"
-#include "gpt/families/model_file.h"
 #include "kernels/runtime/backend.h"
 #include "nn/blocks.h"
 #include "nn/experts.h"
 #include "nn/kv_cache.h"
 #include "nn/weights.h"
 
+namespace hark {
+class TensorSource;
+}
+
 namespace hark::gpt {
+
+class ModelFile;
 
 struct DecoderAttention {
     Norm norm;        // before; none in OLMo 2

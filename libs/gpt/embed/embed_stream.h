@@ -5,21 +5,12 @@
 #include <vector>
 
 #include "core/cli/cli.h"
+#include "gpt/embed/embed_tokens.h"
 #include "gpt/embed/embedder.h"
 #include "gpt/embed/vector_writer.h"
 #include "text/tokenizer.h"
 
 namespace hark::gpt {
-
-struct EmbedStreamOptions {
-    std::string before_text;  // is put before each text
-    int64_t longest = 0;      // tokens of a text, at most
-    bool truncate = false;    // cut what is longer, else it is an error
-};
-
-// A text's tokens, with the tokenizer's own around them. Notes in `text` what is wrong.
-std::vector<int32_t> embed_tokens(const Tokenizer& tokenizer, const EmbedStreamOptions& options,
-                                  Prompt& text);
 
 class EmbedStream {
   public:

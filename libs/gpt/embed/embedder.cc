@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/tensor_value.h"
+#include "gpt/decoder/model.h"
 #include "kernels/runtime/transfer.h"
 
 namespace hark::gpt {

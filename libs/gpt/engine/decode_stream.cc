@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "gpt/decoder/model.h"
 #include "gpt/engine/gpu_decode_stream.h"
+#include "gpt/engine/sequence.h"
+#include "gpt/sampling/sampler.h"
 
 namespace hark::gpt {
 namespace {

@@ -1,19 +1,22 @@
 // Generates a sequence: from a prompt, one sampled token after another.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
-#include "gpt/engine/sequence.h"
+#include "gpt/sampling/sampled_token.h"
 #include "gpt/sampling/sampler.h"
+
+namespace hark {
+struct Context;
+}
 
 namespace hark::gpt {
 
-struct SampledToken {
-    int32_t token = 0;
-    double logprob = 0;                   // natural, under the model, before any filter
-    std::vector<TokenLogprob> likeliest;  // as many as make_decode_stream() was told
-};
+struct Model;
+class Sequence;
 
 // Samples the next token of a text from its logits (V), on the host; `filtered` is scratch. Throws
 // Error if one is NaN.

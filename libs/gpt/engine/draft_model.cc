@@ -4,6 +4,9 @@
 #include <span>
 
 #include "core/error.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/batch_sequence.h"
+#include "gpt/engine/sequence.h"
 
 namespace hark::gpt {
 namespace {
@@ -25,6 +28,8 @@ DraftModel::DraftModel(Context& ctx, const Model& model, int64_t vocabulary, int
     if (ctx.on_cuda())
         while (std::ssize(kept_) < texts && kept_.size() < kMostTexts) add_sequence();
 }
+
+DraftModel::~DraftModel() = default;
 
 void DraftModel::add_sequence() {
     kept_.push_back(

@@ -5,10 +5,15 @@
 #include <memory>
 #include <vector>
 
-#include "gpt/engine/batch_sequence.h"
-#include "gpt/engine/sequence.h"
+namespace hark {
+struct Context;
+}
 
 namespace hark::gpt {
+
+struct BatchSequence;
+struct Model;
+class Sequence;
 
 class DraftModel {
   public:
@@ -18,6 +23,7 @@ class DraftModel {
     // a smaller vocabulary, and if the memory is not free. Holds references.
     DraftModel(Context& ctx, const Model& model, int64_t vocabulary, int64_t context,
                int64_t texts);
+    ~DraftModel();
 
     // At most `most` tokens that may follow the text, whose tokens the host knows: those that its
     // own sampler, with its draws, chooses from this model's logits. Fewer if the text is longer

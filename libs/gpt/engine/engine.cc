@@ -5,7 +5,11 @@
 #include <utility>
 
 #include "core/error.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/draft_model.h"
+#include "gpt/engine/model_runner.h"
 #include "gpt/engine/prompt_pieces.h"
+#include "gpt/engine/scheduler.h"
 #include "kernels/runtime/backend.h"
 
 namespace hark::gpt {
@@ -261,6 +265,10 @@ std::vector<EngineToken> Engine::step() {
     }
     return tokens;
 }
+
+int64_t Engine::context() const { return cache_->capacity(); }
+int64_t Engine::cache_bytes() const { return cache_->most_bytes(); }
+void Engine::give_memory_back() { cache_->give_memory_back(ctx_); }
 
 EngineCounts Engine::counts() const {
     return {.running = scheduler_->running(),

@@ -11,10 +11,23 @@
 #include <string>
 #include <vector>
 
-#include "gpt/engine/model_runner.h"
-#include "gpt/engine/scheduler.h"
+#include "gpt/engine/batch_sequence.h"
+#include "gpt/sampling/sampled_token.h"
+
+namespace hark {
+struct Context;
+class KvCache;
+struct Precision;
+}  // namespace hark
 
 namespace hark::gpt {
+
+struct DecoderConfig;
+class DraftModel;
+struct Model;
+class ModelRunner;
+struct PassResult;
+class Scheduler;
 
 // Sequences that are computed at once, if nobody asks for another number: 16, on a GPU 256.
 int64_t default_sequences(const Context& ctx);
@@ -87,12 +100,12 @@ class Engine {
     std::vector<EngineToken> step();
     bool is_idle() const { return sequences_.empty(); }
     EngineCounts counts() const;
-    int64_t context() const { return cache_->capacity(); }
+    int64_t context() const;
     int64_t max_sequences() const { return options_.max_sequences; }
     // Of keys and values, at most.
-    int64_t cache_bytes() const { return cache_->most_bytes(); }
+    int64_t cache_bytes() const;
     // Gives memory of keys and values back that no text uses, and forgets beginnings of prompts.
-    void give_memory_back() { cache_->give_memory_back(ctx_); }
+    void give_memory_back();
 
   private:
     void launch();

@@ -11,6 +11,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "gpt/decoder/model.h"
+#include "gpt/sampling/sampler.h"
 #include "kernels/batch_layout.h"
 #include "kernels/runtime/cuda_library.h"
 #include "kernels/runtime/gpu_span.h"

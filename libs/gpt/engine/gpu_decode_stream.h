@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gpt/engine/decode_stream.h"
+#include "gpt/engine/sequence.h"
 #include "kernels/sampling/gpu_sampler.h"
 #include "nn/graph_runner.h"
 

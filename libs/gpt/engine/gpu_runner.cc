@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/gpu_decode_stream.h"
 #include "gpt/engine/gpu_pass.h"
 #include "gpt/engine/model_runner.h"

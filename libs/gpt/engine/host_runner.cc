@@ -5,6 +5,8 @@
 
 #include "core/error.h"
 #include "core/profile/profile.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/decode_stream.h"
 #include "gpt/engine/model_runner.h"
 #include "kernels/batch_layout.h"
 #include "kernels/runtime/parallel.h"

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/profile/profile.h"
+#include "gpt/decoder/model.h"
 #include "kernels/batch_layout.h"
 #include "kernels/gradients.h"
 #include "kernels/runtime/transfer.h"
@@ -27,6 +28,8 @@ ModelRows::ModelRows(Context& ctx, const Model& model, int64_t most_rows)
       most_rows_(most_rows > 0   ? most_rows
                  : ctx.on_cuda() ? kPassRowsOnGpu
                                  : kPassRows) {}
+
+ModelRows::~ModelRows() = default;
 
 void ModelRows::states(const PackedRows& rows, const UseStates& use) {
     for (int64_t begin = 0; begin < rows.size();) {

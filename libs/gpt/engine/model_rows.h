@@ -6,15 +6,23 @@
 #include <span>
 #include <vector>
 
-#include "gpt/decoder/model.h"
+#include "core/tensor.h"
 #include "gpt/engine/packed_rows.h"
 
+namespace hark {
+struct Context;
+class KvCache;
+}  // namespace hark
+
 namespace hark::gpt {
+
+struct Model;
 
 class ModelRows {
   public:
     // Passes have up to `most_rows` rows; 0: 512, on a GPU 2048. Holds references.
     ModelRows(Context& ctx, const Model& model, int64_t most_rows = 0);
+    ~ModelRows();
 
     // Told the numbers of rows, ascending, and the final norm's outputs (n, C) at them, on the
     // context's device and in its arena.

@@ -7,11 +7,18 @@
 #include <vector>
 
 #include "core/error.h"
-#include "gpt/decoder/model.h"
 #include "gpt/engine/batch_sequence.h"
-#include "gpt/engine/decode_stream.h"
+#include "gpt/sampling/sampled_token.h"
+
+namespace hark {
+struct Context;
+class KvCache;
+struct Tensor;
+}  // namespace hark
 
 namespace hark::gpt {
+
+struct Model;
 
 // What a pass has sampled for one of its sequences: the next token and, as long as the drafts are
 // the tokens that were sampled, those after them.

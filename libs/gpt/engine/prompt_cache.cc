@@ -4,6 +4,8 @@
 
 #include "core/error.h"
 #include "core/files/files.h"
+#include "gpt/decoder/model.h"
+#include "gpt/engine/sequence.h"
 
 namespace hark::gpt {
 namespace {

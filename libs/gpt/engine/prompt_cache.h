@@ -8,9 +8,15 @@
 
 #include "core/files/io.h"
 #include "formats/tensor_stream.h"
-#include "gpt/engine/sequence.h"
+
+namespace hark {
+struct Context;
+}
 
 namespace hark::gpt {
+
+struct Model;
+class Sequence;
 
 // Writes the sequence's tokens, the logits (n_vocab) after the last one, and what its cache has. On
 // a GPU it waits for the stream.

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "core/error.h"
+#include "gpt/engine/draft_model.h"
 #include "gpt/engine/drafts.h"
 #include "gpt/engine/prompt_pieces.h"
+#include "nn/kv_cache.h"
 
 namespace hark::gpt {
 

@@ -6,10 +6,14 @@
 #include <vector>
 
 #include "gpt/engine/batch_sequence.h"
-#include "gpt/engine/draft_model.h"
-#include "nn/kv_cache.h"
+
+namespace hark {
+class KvCache;
+}
 
 namespace hark::gpt {
+
+class DraftModel;
 
 struct SchedulerOptions {
     int64_t max_sequences = 16;  // in the cache at once

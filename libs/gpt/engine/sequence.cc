@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/prompt_pieces.h"
 #include "kernels/batch_layout.h"
 #include "kernels/runtime/transfer.h"

@@ -4,9 +4,11 @@
 #include <span>
 #include <vector>
 
-#include "gpt/decoder/model.h"
+#include "nn/kv_cache.h"
 
 namespace hark::gpt {
+
+struct Model;
 
 struct SequenceOptions {
     int64_t context = 0;       // tokens, at most; 0: as many as the model has positions

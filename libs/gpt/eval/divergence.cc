@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gpt/decoder/model.h"
 #include "kernels/runtime/parallel.h"
 #include "kernels/runtime/transfer.h"
 

@@ -3,9 +3,11 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "gpt/decoder/model.h"
 #include "gpt/eval/divergence.h"
 #include "gpt/eval/questions.h"
 #include "gpt/eval/windows.h"
+#include "gpt/families/config.h"
 
 namespace hark::gpt {
 namespace {

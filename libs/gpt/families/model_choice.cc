@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/models/models.h"
+#include "gpt/families/model_file.h"
 
 namespace hark::gpt {
 

@@ -5,10 +5,11 @@
 #include <string>
 
 #include "core/cli/cli.h"
-#include "gpt/families/model_file.h"
 #include "text/tokenizer.h"
 
 namespace hark::gpt {
+
+class ModelFile;
 
 // The file of a model: its name, or a path. `console` is told if it needs more memory than its
 // files. Throws Error if there is none, or if it is no model.

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/files/files.h"
 #include "core/json/json.h"
+#include "formats/gguf.h"
 
 namespace hark::gpt {
 

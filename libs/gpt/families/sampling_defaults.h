@@ -5,7 +5,9 @@
 #include <map>
 #include <string>
 
-#include "formats/gguf.h"
+namespace hark {
+class GgufFile;
+}
 
 namespace hark::gpt {
 

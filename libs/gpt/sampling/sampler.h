@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpt/sampling/logit_filters.h"
+#include "gpt/sampling/sampled_token.h"
 
 namespace hark::gpt {
 
@@ -45,10 +46,6 @@ void process_logits(std::span<float> logits, const TextSoFar& text, const Sample
 // The natural logarithm of the token's probability under softmax(logits).
 double log_probability(std::span<const float> logits, int32_t token);
 
-struct TokenLogprob {
-    int32_t token = 0;
-    double logprob = 0;
-};
 // The n likeliest tokens, the first one first; of equal ones that with the lower id.
 std::vector<TokenLogprob> likeliest_tokens(std::span<const float> logits, int64_t n);
 

@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "core/models/models.h"
 #include "gpt/families/model_file.h"
+#include "gpt/train/run_folder.h"
+#include "gpt/train/train_options.h"
 
 namespace hark::gpt {
 namespace {

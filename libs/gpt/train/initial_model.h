@@ -4,11 +4,14 @@
 #include <filesystem>
 #include <optional>
 
-#include "gpt/train/run_folder.h"
-#include "gpt/train/train_options.h"
+#include "gpt/families/config.h"
 #include "text/bpe.h"
 
 namespace hark::gpt {
+
+class ParameterLayout;
+class RunFolder;
+struct TrainOptions;
 
 // The model of the run's own folder, of --model, or of --tokenizer and a shape.
 struct InitialModel {

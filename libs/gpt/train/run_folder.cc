@@ -16,6 +16,7 @@
 #include "core/json/json.h"
 #include "formats/safetensors.h"
 #include "gpt/families/model_folder.h"
+#include "gpt/train/trainer.h"
 #include "kernels/comm/processes.h"
 #include "kernels/runtime/transfer.h"
 

@@ -9,9 +9,15 @@
 #include <vector>
 
 #include "gpt/train/parameters.h"
-#include "gpt/train/trainer.h"
+#include "gpt/train/train_state.h"
+
+namespace hark {
+struct Context;
+}
 
 namespace hark::gpt {
+
+class Trainer;
 
 struct RunState {
     int64_t step = 0;      // steps done

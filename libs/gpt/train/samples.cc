@@ -14,6 +14,9 @@
 #include "core/error.h"
 #include "core/files/files.h"
 #include "core/files/io.h"
+#include "gpt/answers/generate.h"
+#include "gpt/decoder/model.h"
+#include "text/bpe.h"
 
 namespace hark::gpt {
 namespace {

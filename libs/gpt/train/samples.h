@@ -4,10 +4,16 @@
 #include <filesystem>
 #include <string>
 
-#include "gpt/answers/generate.h"
 #include "gpt/train/parameters.h"
 
+namespace hark {
+class Bpe;
+struct Context;
+}  // namespace hark
+
 namespace hark::gpt {
+
+struct GenerateOptions;
 
 // The prompt and its completion by the model of `parameters` (layout.size(), float32, host), as
 // gpt-generate's for the `index`-th prompt with the same options. Needs the memory of a second copy

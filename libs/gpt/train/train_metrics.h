@@ -8,7 +8,7 @@
 
 #include "core/context.h"
 #include "gpt/train/event_file.h"
-#include "gpt/train/trainer.h"
+#include "gpt/train/train_state.h"
 
 namespace hark::gpt {
 

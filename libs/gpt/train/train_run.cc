@@ -9,11 +9,14 @@
 #include "core/cli/ending_signal.h"
 #include "core/profile/profile.h"
 #include "core/profile/run_counts.h"
+#include "gpt/answers/generate_request.h"
 #include "gpt/families/llmc_file.h"
 #include "gpt/families/model_folder.h"
 #include "gpt/train/export_model.h"
 #include "gpt/train/samples.h"
 #include "gpt/train/train_memory.h"
+#include "gpt/train/train_metrics.h"
+#include "gpt/train/trainer.h"
 #include "kernels/runtime/gpu_limits.h"
 #include "kernels/runtime/transfer.h"
 
@@ -39,6 +42,8 @@ TrainRun::TrainRun(const TrainOptions& options, Console& console, std::unique_pt
     check_model();
     open_data();
 }
+
+TrainRun::~TrainRun() = default;
 
 void TrainRun::check_model() const {
     const DecoderConfig& config = initial_.config;
@@ -101,8 +106,8 @@ void TrainRun::begin() {
     const auto questions = hellaswag_ ? std::ssize(hellaswag_->examples()) : 0;
     if (hellaswag_) hellaswag_->keep_share(mesh_.data().rank(), mesh_.data().size());
     if (ranks_.first()) folder_.claim();
-    trainer_.emplace(ctx_, mesh_, initial_.config, options_, matrices_, *train_,
-                     options_.mask_documents ? *initial_.end_of_text : -1);
+    trainer_ = std::make_unique<Trainer>(ctx_, mesh_, initial_.config, options_, matrices_, *train_,
+                                         options_.mask_documents ? *initial_.end_of_text : -1);
     state_ = {0, options_.identity(matrices_), train_->description(), {}};
     if (folder_.newest()) {
         state_ = folder_.load(*trainer_, state_);

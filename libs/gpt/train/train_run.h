@@ -12,10 +12,14 @@
 #include "gpt/eval/hellaswag.h"
 #include "gpt/train/event_file.h"
 #include "gpt/train/initial_model.h"
-#include "gpt/train/train_metrics.h"
+#include "gpt/train/run_folder.h"
+#include "gpt/train/token_windows.h"
+#include "gpt/train/train_options.h"
 #include "gpt/train/train_ranks.h"
 
 namespace hark::gpt {
+
+struct Metrics;
 
 // Signals that end a run with a checkpoint are blocked, and polled between steps: a handler would
 // run on a stack that oneDNN's code may be using below its end. Call hold_ending_signals() first.
@@ -23,6 +27,7 @@ class TrainRun {
   public:
     // `links` to the ranks that train with this one; none if it is alone. Opens all files.
     TrainRun(const TrainOptions& options, Console& console, std::unique_ptr<Transport> links);
+    ~TrainRun();
 
     // Trains, or with --dry-run writes describe_run() to stdout. A run that a signal ended saves a
     // checkpoint, then raises the signal.
@@ -60,7 +65,7 @@ class TrainRun {
     InitialModel initial_;
     std::optional<TokenWindows> train_, val_;
     std::optional<HellaSwag> hellaswag_;
-    std::optional<Trainer> trainer_;
+    std::unique_ptr<Trainer> trainer_;
     std::optional<EventFile> events_;
     RunState state_;
     int64_t saved_ = -1;   // step of the last checkpoint

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "gpt/train/batch_reader.h"
-#include "gpt/train/outliers.h"
 #include "gpt/train/shard.h"
 #include "gpt/train/token_windows.h"
 #include "gpt/train/train_options.h"
 #include "gpt/train/train_ranks.h"
+#include "gpt/train/train_state.h"
 #include "gpt/train/training.h"
 #include "gpt/train/zero_buckets.h"
 #include "kernels/runtime/recorded_graph.h"
@@ -18,26 +18,11 @@
 
 namespace hark::gpt {
 
-struct StepResult {
-    double loss = 0;  // mean over the step's targets, in nats
-    double norm = 0;  // of the gradients, before clipping
-    double rate = 0;
-    bool skipped = false;  // an outlier: the parameters are as before
-};
-
 // A step whose loss or norm is not finite; all ranks throw it.
 class Diverged : public Error {
   public:
     using Error::Error;
 };
-
-// The windows that detect outliers: part of a run's state.
-struct Outliers {
-    OutlierWindow losses, norms;
-};
-
-// The tensors of a run's state, all in the parameters' layout.
-enum class StateTensor { parameters, m, v };
 
 // Parameters, gradients and moments are f32 on the context's device. If `matrices` is bf16,
 // products use a copy of the matrices, stochastically rounded after every step with a seed of the

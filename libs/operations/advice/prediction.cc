@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "whisper/transcribe/decoding.h"
 #include "whisper/transcribe/transcribe_options.h"
 
 namespace hark::advice {

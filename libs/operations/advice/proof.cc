@@ -8,11 +8,15 @@
 #include "core/files/files.h"
 #include "eval/normalizer.h"
 #include "eval/word_errors.h"
+#include "gpt/decoder/model.h"
 #include "gpt/engine/engine.h"
+#include "hub/model_handle.h"
 #include "hub/verify.h"
 #include "kernels/runtime/backend.h"
 #include "operations/doctor/finding.h"
 #include "text/line_reader.h"
+#include "whisper/model/model.h"
+#include "whisper/transcribe/transcribe_options.h"
 
 namespace hark::advice {
 namespace {

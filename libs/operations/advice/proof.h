@@ -7,8 +7,11 @@
 
 #include "core/context.h"
 #include "core/json/json.h"
-#include "hub/model_handle.h"
 #include "operations/advice/advice.h"
+
+namespace hark::models {
+struct ModelHandle;
+}
 
 namespace hark::advice {
 

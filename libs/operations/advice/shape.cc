@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/files/files.h"
+#include "core/json/json.h"
 #include "core/models/models.h"
 #include "core/models/published_models.h"
 #include "gpt/families/gguf_types.h"

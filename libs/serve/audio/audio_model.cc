@@ -6,7 +6,12 @@
 
 #include "audio/mel_stream.h"
 #include "kernels/runtime/transfer.h"
+#include "serve/audio/audio_job.h"
 #include "serve/audio/decoder_process.h"
+#include "serve/web/web_error.h"
+#include "whisper/model/model.h"
+#include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/transcribe.h"
 
 namespace hark::serve {
 namespace {
@@ -54,6 +59,11 @@ AudioModel::AudioModel(std::unique_ptr<whisper::ModelFile> file, const AudioMode
     caches_ = window * (batch_.most_windows + options.live_sessions);
     used_ = caches_ + scratch_beside(caches_);
 }
+
+AudioModel::~AudioModel() = default;
+
+int64_t AudioModel::n_mels() const { return model_->config.n_mels; }
+int64_t AudioModel::bytes() const { return static_cast<int64_t>(model_->weights.bytes()) + used_; }
 
 void AudioModel::count_scratch() {
     used_ = std::max(used_.load(), caches_ + static_cast<int64_t>(ctx_.arena.capacity()));

@@ -2,25 +2,24 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "serve/audio/audio_job.h"
+#include "core/context.h"
+#include "serve/audio/audio_model_options.h"
 #include "serve/models/model_memory.h"
-#include "whisper/model/model.h"
+#include "whisper/model/tokenizer.h"
 #include "whisper/transcribe/live_session.h"
-#include "whisper/transcribe/mel_recording.h"
-#include "whisper/transcribe/transcribe.h"
+
+namespace hark::whisper {
+class ModelFile;
+class Transcriber;
+}  // namespace hark::whisper
 
 namespace hark::serve {
 
-struct AudioModelOptions {
-    ComputeOptions compute;
-    double most_seconds = 14400;  // of a recording
-    int64_t live_sessions = 4;    // at once
-    int64_t cache_bytes = 0;      // of all caches, at most; 0: of as many windows as are fast
-};
+struct AudioJob;
 
 // The codes of the languages that a model with this tokenizer transcribes.
 std::vector<std::string> languages_of(const whisper::Tokenizer& tokenizer);
@@ -35,17 +34,18 @@ class AudioModel {
     // audio-decode.
     AudioModel(std::unique_ptr<whisper::ModelFile> file, const AudioModelOptions& options,
                Console& console);
+    ~AudioModel();
 
     // Decodes a recording; the audio-decode that does is ended by the job's `stop`. Throws WebError
     // 400 for a file that cannot be decoded, and for one that is too long. Any thread may call it.
     whisper::MelRecording decode(AudioJob& job) const;
     // Throws WebError 400 for options that the model does not have. Any thread may call it.
     void check(const whisper::TranscribeOptions& options) const;
-    int64_t n_mels() const { return model_->config.n_mels; }
+    int64_t n_mels() const;
     // Any thread may call it.
     std::vector<std::string> languages() const { return languages_of(tokenizer_); }
     // Of weights, caches and scratch. Any thread may call it.
-    int64_t bytes() const { return static_cast<int64_t>(model_->weights.bytes()) + used_; }
+    int64_t bytes() const;
 
     // The rest is for the model's thread alone, with what it returns. Throws OutOfMemory.
 

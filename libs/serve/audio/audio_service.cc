@@ -4,6 +4,10 @@
 #include <utility>
 
 #include "core/profile/profile.h"
+#include "serve/audio/audio_job.h"
+#include "serve/audio/audio_model.h"
+#include "serve/audio/batch_task.h"
+#include "serve/audio/live_job.h"
 #include "serve/audio/live_task.h"
 
 namespace hark::serve {

@@ -13,14 +13,18 @@
 #include <optional>
 #include <string>
 
-#include "serve/audio/audio_model.h"
 #include "serve/audio/audio_thread.h"
-#include "serve/audio/batch_task.h"
-#include "serve/audio/live_job.h"
 #include "serve/metrics.h"
+#include "serve/web/web_error.h"
 #include "serve/worker.h"
 
 namespace hark::serve {
+
+struct AudioJob;
+class AudioModel;
+class BatchTask;
+class LiveJob;
+struct Transcript;
 
 struct AudioServiceOptions {
     std::string name;          // of the model, as requests give it

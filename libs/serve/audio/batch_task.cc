@@ -3,7 +3,13 @@
 #include <chrono>
 #include <utility>
 
+#include "serve/audio/audio_model.h"
+#include "whisper/transcribe/transcribe.h"
+
 namespace hark::serve {
+
+BatchTask::BatchTask(AudioModel& model) : model_(model) {}
+BatchTask::~BatchTask() = default;
 
 void BatchTask::add(BatchRecording recording) {
     const std::lock_guard lock(mutex_);

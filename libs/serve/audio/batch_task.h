@@ -9,10 +9,16 @@
 #include <optional>
 
 #include "serve/audio/audio_job.h"
-#include "serve/audio/audio_model.h"
 #include "serve/audio/audio_thread.h"
+#include "whisper/transcribe/mel_recording.h"
+
+namespace hark::whisper {
+class Transcriber;
+}
 
 namespace hark::serve {
+
+class AudioModel;
 
 // A decoded recording, and who is told of it.
 struct BatchRecording {
@@ -30,7 +36,8 @@ struct BatchRecording {
 class BatchTask : public AudioTask {
   public:
     // The model must outlive it.
-    explicit BatchTask(AudioModel& model) : model_(model) {}
+    explicit BatchTask(AudioModel& model);
+    ~BatchTask() override;
 
     // From any thread; AudioThread::wake() must follow. A job that is cancelled is dropped before
     // the next step.

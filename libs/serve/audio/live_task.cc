@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "serve/audio/audio_model.h"
+
 namespace hark::serve {
 namespace {
 

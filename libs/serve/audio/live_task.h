@@ -9,13 +9,17 @@
 #include <optional>
 
 #include "audio/pcm_mel.h"
-#include "serve/audio/audio_model.h"
 #include "serve/audio/audio_thread.h"
 #include "serve/audio/live_job.h"
 #include "whisper/output/live_output.h"
-#include "whisper/transcribe/live_session.h"
+
+namespace hark::whisper {
+class LiveSession;
+}
 
 namespace hark::serve {
+
+class AudioModel;
 
 class LiveTask : public AudioTask {
   public:

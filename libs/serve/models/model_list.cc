@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/models/models.h"
+#include "hub/model_handle.h"
 #include "serve/audio/audio_model.h"
 
 namespace hark::serve {

@@ -9,8 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "hub/model_handle.h"
 #include "serve/models/served_model.h"
+
+namespace hark::models {
+struct ModelHandle;
+}
 
 namespace hark::serve {
 

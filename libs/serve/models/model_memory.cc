@@ -5,8 +5,10 @@
 
 #include "core/error.h"
 #include "core/shortest.h"
+#include "hub/model_handle.h"
 #include "hub/tensor_list.h"
 #include "kernels/quant/quantize.h"
+#include "kernels/runtime/backend.h"
 
 namespace hark::serve {
 namespace {

@@ -6,8 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "hub/model_handle.h"
-#include "kernels/runtime/backend.h"
+namespace hark {
+struct Precision;
+namespace models {
+struct ModelHandle;
+}
+}  // namespace hark
 
 namespace hark::serve {
 

@@ -3,8 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "gpt/families/config.h"
+#include "hub/model_handle.h"
 #include "kernels/cpu/cpu.h"
+#include "serve/audio/audio_model.h"
+#include "serve/models/audio_served.h"
 #include "serve/models/model_list.h"
+#include "serve/models/text_served.h"
+#include "serve/serve_options.h"
+#include "serve/text/text_model.h"
 
 namespace hark::serve {
 namespace {
@@ -30,20 +37,6 @@ int64_t sliced_bytes(int64_t weights, const gpt::DecoderConfig& config, const Pr
 }
 
 }  // namespace
-
-void TextServed::follow() { follow_calls(*model_); }
-
-void TextServed::begin() {
-    service_ = std::make_unique<TextService>(
-        *model_, options_, thread_->post,
-        [thread = thread_, name = options_.name](const std::string& why) {
-            thread->broken(name + ": " + why);
-        });
-}
-
-void AudioServed::begin() {
-    service_ = std::make_unique<AudioService>(*model_, options_, thread_->post);
-}
 
 ModelReader::ModelReader(const ServeOptions& options, Console& console)
     : options_(options),

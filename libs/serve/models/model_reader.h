@@ -1,63 +1,25 @@
 // From the file of a model to its service.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <string>
 
-#include "serve/audio/audio_service.h"
+#include "core/context.h"
 #include "serve/models/model_pool.h"
-#include "serve/serve_options.h"
-#include "serve/text/text_service.h"
+#include "serve/models/server_thread.h"
+
+namespace hark {
+class Console;
+namespace gpt {
+class ModelFile;
+}
+}  // namespace hark
 
 namespace hark::serve {
 
-// How the models reach the server's thread, as ModelPoolOptions and TextService have it.
-struct ServerThread {
-    std::function<void(std::function<void()>)> post;
-    std::function<void(double seconds, std::function<void()>)> post_later;
-    std::function<void(const std::string&)> broken;
-};
-
-class TextServed : public ServedModel {
-  public:
-    TextServed(std::unique_ptr<TextModel> model, TextServiceOptions options,
-               std::shared_ptr<const ServerThread> thread)
-        : model_(std::move(model)), options_(std::move(options)), thread_(std::move(thread)) {}
-
-    ModelKind kind() const override { return ModelKind::text; }
-    void begin() override;
-    void stop() override { service_->stop(); }
-    int64_t bytes() const override { return model_->bytes(); }
-    TextService& service() { return *service_; }
-    // In place of begin(), on ranks other than the first: computes what that one does.
-    void follow();
-
-  private:
-    std::unique_ptr<TextModel> model_;
-    TextServiceOptions options_;
-    std::shared_ptr<const ServerThread> thread_;
-    std::unique_ptr<TextService> service_;
-};
-
-class AudioServed : public ServedModel {
-  public:
-    AudioServed(std::unique_ptr<AudioModel> model, AudioServiceOptions options,
-                std::shared_ptr<const ServerThread> thread)
-        : model_(std::move(model)), options_(std::move(options)), thread_(std::move(thread)) {}
-
-    ModelKind kind() const override { return ModelKind::audio; }
-    void begin() override;
-    void stop() override { service_->stop(); }
-    int64_t bytes() const override { return model_->bytes(); }
-    AudioService& service() { return *service_; }
-
-  private:
-    std::unique_ptr<AudioModel> model_;
-    AudioServiceOptions options_;
-    std::shared_ptr<const ServerThread> thread_;
-    std::unique_ptr<AudioService> service_;
-};
+struct ServeOptions;
+struct TextModelOptions;
 
 class ModelReader {
   public:

@@ -6,6 +6,9 @@
 #include "core/models/models.h"
 #include "core/ranges.h"
 #include "kernels/comm/processes.h"
+#include "serve/models/audio_served.h"
+#include "serve/models/text_served.h"
+#include "serve/serve_options.h"
 
 namespace hark::serve {
 namespace {

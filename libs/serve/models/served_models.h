@@ -8,12 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "serve/metrics.h"
 #include "serve/models/model_list.h"
 #include "serve/models/model_pool.h"
 #include "serve/models/model_reader.h"
 
+namespace hark {
+class MetricsText;
+}
+
 namespace hark::serve {
+
+class AudioService;
+class TextService;
 
 // A request that may have to wait for its model.
 struct ModelWait {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "serve/audio/audio_service.h"
 #include "serve/openai/fields.h"
 #include "serve/openai/transcripts.h"
 

@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "serve/audio/audio_service.h"
+#include "serve/audio/live_job.h"
 #include "serve/models/served_model.h"
 #include "serve/web/socket.h"
 
 namespace hark::serve {
+
+class AudioService;
 
 struct LiveQuery {
     std::string model;

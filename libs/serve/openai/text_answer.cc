@@ -6,6 +6,8 @@
 #include "gpt/answers/answer_line.h"
 #include "serve/openai/errors.h"
 #include "serve/openai/events.h"
+#include "serve/text/text_model.h"
+#include "serve/text/text_service.h"
 #include "text/utf8.h"
 
 namespace hark::serve {

@@ -10,10 +10,11 @@
 #include "serve/models/served_model.h"
 #include "serve/openai/answer_json.h"
 #include "serve/openai/requests.h"
-#include "serve/text/text_service.h"
 #include "serve/web/message.h"
 
 namespace hark::serve {
+
+class TextService;
 
 class TextAnswer : public TextListener, public std::enable_shared_from_this<TextAnswer> {
   public:

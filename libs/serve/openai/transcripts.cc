@@ -6,6 +6,8 @@
 
 #include "core/ascii.h"
 #include "core/json/json.h"
+#include "serve/audio/audio_model.h"
+#include "serve/audio/audio_service.h"
 #include "serve/openai/errors.h"
 #include "serve/openai/events.h"
 #include "serve/openai/fields.h"

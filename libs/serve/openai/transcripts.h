@@ -4,11 +4,13 @@
 #include <memory>
 #include <string>
 
-#include "serve/audio/audio_service.h"
+#include "serve/audio/audio_job.h"
 #include "serve/models/served_model.h"
 #include "serve/web/message.h"
 
 namespace hark::serve {
+
+class AudioService;
 
 // Of /v1/audio/transcriptions and /v1/audio/translations.
 struct AudioQuery {

@@ -4,6 +4,10 @@
 #include <utility>
 
 #include "core/profile/profile.h"
+#include "gpt/answers/answer_text.h"
+#include "gpt/answers/prompt_requests.h"
+#include "serve/text/text_job.h"
+#include "serve/text/text_model.h"
 
 namespace hark::serve {
 namespace {
@@ -38,6 +42,8 @@ EngineThread::EngineThread(TextModel& model, double keep_seconds, EngineEvents e
       events_(std::move(events)),
       calls_(model),
       thread_([this] { run(); }) {}
+
+EngineThread::~EngineThread() { stop(); }
 
 void EngineThread::stop() {
     queue_.close();

@@ -12,11 +12,17 @@
 #include <vector>
 
 #include "serve/text/model_calls.h"
-#include "serve/text/text_job.h"
-#include "serve/text/text_model.h"
+#include "serve/web/web_error.h"
 #include "serve/worker.h"
 
+namespace hark::gpt {
+class AnswerText;
+}
+
 namespace hark::serve {
+
+struct TextJob;
+class TextModel;
 
 // What the thread tells, on its own: of many events at once.
 struct EngineEvents {
@@ -34,7 +40,7 @@ class EngineThread {
     // The model must outlive it. After `keep_seconds` without work the memory of its keys and
     // values is given back.
     EngineThread(TextModel& model, double keep_seconds, EngineEvents events);
-    ~EngineThread() { stop(); }
+    ~EngineThread();
     EngineThread(const EngineThread&) = delete;
 
     // Ends the thread; all that it tells has been posted then. What has not ended is dropped.

@@ -5,6 +5,10 @@
 #include <utility>
 
 #include "core/error.h"
+#include "gpt/answers/prompt_requests.h"
+#include "kernels/comm/communicator.h"
+#include "serve/text/text_job.h"
+#include "serve/text/text_model.h"
 
 namespace hark::serve {
 namespace {
@@ -129,6 +133,12 @@ void ModelCalls::send() {
     if (is_alone_) return;
     std::vector<uint8_t> bytes = json::to_cbor(std::exchange(told_, json::array()));
     share_message(model_.ranks(), bytes);
+}
+
+ModelCalls::ModelCalls(TextModel& model) : model_(model), is_alone_(model.ranks().alone()) {}
+
+bool ModelCalls::is_fatal(const std::exception& why) const {
+    return !is_alone_ && is_out_of_memory(why);
 }
 
 uint64_t ModelCalls::add(const TextJob& job, int64_t sample) {

@@ -11,10 +11,16 @@
 #include <vector>
 
 #include "core/json/json.h"
-#include "serve/text/text_job.h"
-#include "serve/text/text_model.h"
+#include "gpt/engine/engine.h"
+
+namespace hark::gpt {
+struct Completion;
+}
 
 namespace hark::serve {
+
+struct TextJob;
+class TextModel;
 
 // The numbers of the options, in an order of their own, and those options again; without the
 // constraint.
@@ -26,10 +32,10 @@ gpt::SamplerOptions sampler_of(const nlohmann::json& numbers);
 class ModelCalls {
   public:
     // Keeps the reference.
-    explicit ModelCalls(TextModel& model) : model_(model), is_alone_(model.ranks().alone()) {}
+    explicit ModelCalls(TextModel& model);
 
     // Whether the run must end with the failure of a call, which the others may not have seen.
-    bool is_fatal(const std::exception& why) const { return !is_alone_ && is_out_of_memory(why); }
+    bool is_fatal(const std::exception& why) const;
 
     // Of gpt::Engine. A prepared job's sample.
     uint64_t add(const TextJob& job, int64_t sample);

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "gpt/answers/prompt_requests.h"
+#include "gpt/answers/answer_plan.h"
+#include "gpt/answers/prompts.h"
 #include "serve/web/web_error.h"
 
 namespace hark::serve {

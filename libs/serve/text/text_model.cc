@@ -5,11 +5,16 @@
 #include <utility>
 
 #include "gpt/answers/batch_options.h"
+#include "gpt/answers/prompt_requests.h"
+#include "gpt/decoder/model.h"
 #include "gpt/embed/embedder.h"
+#include "gpt/engine/engine.h"
 #include "gpt/engine/model_rows.h"
 #include "gpt/engine/prompt_pieces.h"
+#include "gpt/families/model_file.h"
 #include "gpt/families/tensor_slices.h"
 #include "kernels/runtime/transfer.h"
+#include "serve/web/web_error.h"
 
 namespace hark::serve {
 namespace {
@@ -89,6 +94,18 @@ TextModel::TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOption
     scratch_ =
         scratch_bytes(model_->config, precision, gpt::prompt_rows(ctx_), engine_->max_sequences());
 }
+
+TextModel::~TextModel() = default;
+
+Communicator& TextModel::ranks() const { return *model_->ranks; }
+int64_t TextModel::context() const { return planner_->context(); }
+int64_t TextModel::dimensions() const { return model_->config.n_embd; }
+
+const gpt::ReasoningMarkers* TextModel::markers() const {
+    return chat_encoder_ ? chat_encoder_->markers() : nullptr;
+}
+
+bool TextModel::takes_tools() const { return chat_encoder_ && chat_encoder_->takes_tools(); }
 
 void TextModel::count_scratch() {
     const auto taken = static_cast<int64_t>(ctx_.arena.capacity() + whole_ctx_.arena.capacity());

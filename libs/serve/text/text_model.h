@@ -3,27 +3,28 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
-#include "gpt/answers/prompt_requests.h"
-#include "gpt/embed/embed_stream.h"
-#include "gpt/engine/engine.h"
-#include "kernels/runtime/backend.h"
+#include "gpt/embed/embed_tokens.h"
+#include "gpt/families/embedding_settings.h"
 #include "serve/models/model_memory.h"
-#include "serve/web/web_error.h"
+#include "serve/text/text_model_options.h"
+#include "text/tokenizer.h"
+
+namespace hark::gpt {
+class AnswerPlanner;
+struct Completion;
+class Engine;
+struct Model;
+class ModelFile;
+class PromptEncoder;
+class PromptRequests;
+struct ReasoningMarkers;
+}  // namespace hark::gpt
 
 namespace hark::serve {
-
-struct TextModelOptions {
-    ComputeOptions compute;
-    int64_t max_sequences = 0;  // computed at once; 0: 16, on a GPU 256
-    int64_t context = 0;        // tokens of prompt and answer; 0: as many as the model has
-    int64_t cache_bytes = 0;    // of keys and values, at most; 0: of what a tool takes
-    std::string chat_template;  // file, in place of the model's own; empty: none
-    bool batch_invariant = false;
-    Communicator* ranks = &no_other_ranks();  // the processes that compute it together
-};
 
 class TextModel {
   public:
@@ -35,6 +36,7 @@ class TextModel {
     // Reads the model of that file. Throws Error as its readers and the engine do.
     TextModel(std::shared_ptr<gpt::ModelFile> file, const TextModelOptions& options,
               Console& console);
+    ~TextModel();
 
     const Tokenizer& tokenizer() const { return *tokenizer_; }
     gpt::AnswerPlanner& planner() { return *planner_; }
@@ -47,20 +49,18 @@ class TextModel {
     // Prompts of messages; nullptr if the model has no chat template.
     gpt::PromptRequests* chats() { return chats_.get(); }
     bool has_chats() const { return chats_ != nullptr; }
-    Communicator& ranks() const { return *model_->ranks; }
+    Communicator& ranks() const;
     // Tokens of prompt and answer.
-    int64_t context() const { return planner_->context(); }
+    int64_t context() const;
     // Of a chat's answers; nullptr if there are none.
-    const gpt::ReasoningMarkers* markers() const {
-        return chat_encoder_ ? chat_encoder_->markers() : nullptr;
-    }
+    const gpt::ReasoningMarkers* markers() const;
     // Whether the chat template reads a list of tools.
-    bool takes_tools() const { return chat_encoder_ && chat_encoder_->takes_tools(); }
+    bool takes_tools() const;
     // Throws WebError 400 that names the request's field for a token that there is not.
     void check_tokens(std::span<const int32_t> ids, const char* field) const;
     // What is put before a text that is embedded, and how long the two may be.
     const gpt::EmbedStreamOptions& embed_options() const { return embed_options_; }
-    int64_t dimensions() const { return model_->config.n_embd; }
+    int64_t dimensions() const;
     // A vector per text of 1 token or more, of the first `dimensions`. Not while the engine's step
     // runs. Throws Error for a model whose outputs are not finite.
     std::vector<std::vector<float>> embed(std::span<const std::vector<int32_t>> texts,

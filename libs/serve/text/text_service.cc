@@ -3,6 +3,9 @@
 #include <utility>
 
 #include "core/profile/profile.h"
+#include "gpt/answers/prompt_requests.h"
+#include "serve/text/text_job.h"
+#include "serve/text/text_model.h"
 
 namespace hark::serve {
 namespace {

@@ -15,6 +15,9 @@
 
 namespace hark::serve {
 
+struct TextJob;
+struct TextOrIds;
+
 struct TextServiceOptions {
     std::string name;          // of the model, as requests give it
     int64_t most_waiting = 0;  // prompts that wait for a place in the engine

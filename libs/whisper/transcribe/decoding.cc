@@ -10,6 +10,8 @@
 #include "kernels/sampling/distribution.h"
 #include "whisper/model/config.h"
 #include "whisper/output/strings.h"
+#include "whisper/transcribe/draft.h"
+#include "whisper/transcribe/gpu_step.h"
 
 namespace hark::whisper {
 namespace {
@@ -86,10 +88,12 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
             std::make_unique<Drafter>(*draft, model.config.n_vocab, windows, ctx.arena.source());
 }
 
-void WindowDecoder::encode(std::span<const int64_t> slots, Tensor mel, Purpose purpose) {
+WindowDecoder::~WindowDecoder() = default;
+
+void WindowDecoder::encode(std::span<const int64_t> slots, Tensor mel, EncodePurpose purpose) {
     const ProfileSpan span("encode");
     encode_windows(ctx_, model_, caches_, slots, mel);
-    if (drafter_ && purpose == Purpose::decode) drafter_->encode(ctx_, slots, mel);
+    if (drafter_ && purpose == EncodePurpose::decode) drafter_->encode(ctx_, slots, mel);
 }
 
 std::map<std::string, double> WindowDecoder::language_probabilities(int64_t slot) {

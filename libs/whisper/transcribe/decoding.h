@@ -13,13 +13,15 @@
 #include "whisper/model/tokenizer.h"
 #include "whisper/transcribe/alignment.h"
 #include "whisper/transcribe/decoding_result.h"
-#include "whisper/transcribe/draft.h"
-#include "whisper/transcribe/gpu_step.h"
 #include "whisper/transcribe/logit_constraints.h"
 #include "whisper/transcribe/pass.h"
 #include "whisper/transcribe/search.h"
 
 namespace hark::whisper {
+
+class Drafter;
+class GpuStep;
+struct SampleRequest;
 
 // The options of all windows of a run.
 struct DecodingOptions {
@@ -65,17 +67,21 @@ struct WindowTask {
     uint64_t seed = 0;
 };
 
+// What windows are encoded for.
+enum class EncodePurpose : uint8_t { decode, detect_language };
+
 class WindowDecoder {
   public:
     // Holds references: context, models and tokenizer must outlive it. It has `windows` slots.
     // `draft` may be null.
     WindowDecoder(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                   const DecodingOptions& options, int64_t windows, const Model* draft = nullptr);
+    ~WindowDecoder();
 
     // Encodes mel (B, 3000, n_mels), normalised and time-major, into B idle slots; B is at most
     // windows_at_once(). The draft model encodes it too, except for language detection.
-    enum class Purpose { decode, detect_language };
-    void encode(std::span<const int64_t> slots, Tensor mel, Purpose purpose = Purpose::decode);
+    void encode(std::span<const int64_t> slots, Tensor mel,
+                EncodePurpose purpose = EncodePurpose::decode);
     // 1 on the CPU: matrix products of more rows round differently.
     int64_t windows_at_once() const { return ctx_.on_cuda() ? 16 : 1; }
     // The probability of each language for the window in the idle `slot`, from the logits after

@@ -8,12 +8,14 @@
 #include "whisper/model/config.h"
 #include "whisper/output/strings.h"
 #include "whisper/output/transcript_json.h"
+#include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/transcription.h"
 
 namespace hark::whisper {
 
 DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const MelRecording& mel,
                                  const Tensor& window, const TranscribeOptions& options,
-                                 WindowDecoder::Purpose purpose) {
+                                 EncodePurpose purpose) {
     struct Vote {
         DetectedLanguage language;  // its highest probability
         int64_t windows = 0;
@@ -42,18 +44,20 @@ DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const Mel
 LanguageDetector::LanguageDetector(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                                    const TranscribeOptions& options)
     : options_(options),
-      decoder_(ctx, model, tokenizer, options.decoding(tokenizer), 1),
-      loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
+      decoder_(
+          std::make_unique<WindowDecoder>(ctx, model, tokenizer, options.decoding(tokenizer), 1)),
+      loop_options_(options.loop(tokenizer, decoder_->max_prompt())),
       memory_(ctx.host_arena.source()),
       window_(memory_.tensor(Dtype::f32, {1, kWindowFrames, model.config.n_mels})) {
     options_.language_for(tokenizer, loop_options_);  // checks
 }
 
+LanguageDetector::~LanguageDetector() = default;
+
 std::optional<DetectedLanguage> LanguageDetector::detect(MelRecording mel) {
     options_.plan(mel, loop_options_);  // cuts mel down to its speech with --vad
     if (mel.content_frames() == 0) return std::nullopt;
-    return detect_language(decoder_, 0, mel, window_, options_,
-                           WindowDecoder::Purpose::detect_language);
+    return detect_language(*decoder_, 0, mel, window_, options_, EncodePurpose::detect_language);
 }
 
 std::string language_line(const RecordingInfo& info, const DetectedLanguage& language,

@@ -1,15 +1,25 @@
 // Detects the language of recordings.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "core/arena.h"
 #include "whisper/output/formats.h"
-#include "whisper/transcribe/decoding.h"
 #include "whisper/transcribe/mel_recording.h"
 #include "whisper/transcribe/transcribe_options.h"
 
+namespace hark {
+struct Context;
+}
+
 namespace hark::whisper {
+
+enum class EncodePurpose : uint8_t;
+struct Model;
+class WindowDecoder;
 
 struct DetectedLanguage {
     std::string code;
@@ -22,7 +32,7 @@ struct DetectedLanguage {
 // faster-whisper 1.2.1, transcribe.py, detect_language.
 DetectedLanguage detect_language(WindowDecoder& decoder, int64_t slot, const MelRecording& mel,
                                  const Tensor& window, const TranscribeOptions& options,
-                                 WindowDecoder::Purpose purpose);
+                                 EncodePurpose purpose);
 
 // Detects the languages of recordings without transcribing them.
 class LanguageDetector {
@@ -31,13 +41,14 @@ class LanguageDetector {
     // knows English only.
     LanguageDetector(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                      const TranscribeOptions& options);
+    ~LanguageDetector();
 
     // nullopt if there is no sound, or with --vad no speech.
     std::optional<DetectedLanguage> detect(MelRecording mel);
 
   private:
     TranscribeOptions options_;
-    WindowDecoder decoder_;
+    std::unique_ptr<WindowDecoder> decoder_;
     LoopOptions loop_options_;
     Arena memory_;
     Tensor window_;  // (1, 3000, n_mels)

@@ -5,7 +5,10 @@
 
 #include "core/error.h"
 #include "whisper/model/config.h"
+#include "whisper/output/output.h"
 #include "whisper/output/strings.h"
+#include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/recording_queue.h"
 #include "whisper/transcribe/window_loop.h"
 #include "whisper/transcribe/words.h"
 
@@ -73,8 +76,9 @@ LiveSession::LiveSession(Context& ctx, const Model& model, const Tokenizer& toke
     : tokenizer_(tokenizer),
       options_(options),
       listener_(std::move(listener)),
-      decoder_(ctx, model, tokenizer, options.decoding(tokenizer), 1),
-      loop_options_(options.loop(tokenizer, decoder_.max_prompt())),
+      decoder_(
+          std::make_unique<WindowDecoder>(ctx, model, tokenizer, options.decoding(tokenizer), 1)),
+      loop_options_(options.loop(tokenizer, decoder_->max_prompt())),
       memory_(ctx.host_arena.source()),
       window_(memory_.tensor(Dtype::f32, {1, kWindowFrames, model.config.n_mels})) {
     options_.language = options.language_for(tokenizer, loop_options_);
@@ -83,6 +87,8 @@ LiveSession::LiveSession(Context& ctx, const Model& model, const Tokenizer& toke
 int64_t LiveSession::Recording::begin() const {
     return std::llround(text.begin() * kFramesPerSecond);
 }
+
+LiveSession::~LiveSession() = default;
 
 void LiveSession::add(const Chunk& chunk) {
     const std::string& where = chunk.document.where;
@@ -163,9 +169,9 @@ std::optional<std::vector<LiveWord>> LiveSession::words_until(int64_t end, bool 
     const int64_t begin = now_->begin(), size = end - begin;
     now_->mel.window(begin, size, {window_.as<float>(), static_cast<size_t>(window_.size())});
     const int64_t slot = 0;
-    decoder_.encode({&slot, 1}, window_);
+    decoder_->encode({&slot, 1}, window_);
     if (!now_->language_is_certain || options_.multilingual)
-        now_->info.language = decoder_.likeliest_language(slot);
+        now_->info.language = decoder_->likeliest_language(slot);
     const std::optional<DecodingResult> result = decode(must);
     if (!result) return std::nullopt;
     if (result->temperature > kPromptResetTemperature) now_->prompt.clear();
@@ -190,10 +196,10 @@ DecodingResult LiveSession::decode_at(size_t attempt) {
     task.language = now_->info.language;
     task.temperature = options_.temperatures()[attempt];
     task.seed = options_.window_seed(now_->begin(), attempt);
-    decoder_.start({&task, 1});
+    decoder_->start({&task, 1});
     for (;;) {
         if (listener_.token) listener_.token();
-        if (std::vector<WindowDecoder::Finished> done = decoder_.step(); !done.empty())
+        if (std::vector<WindowDecoder::Finished> done = decoder_->step(); !done.empty())
             return std::move(done.front().result);
     }
 }
@@ -203,7 +209,8 @@ std::vector<LiveWord> LiveSession::words_of(const DecodingResult& result, int64_
     const std::vector<Slice> slices =
         all_slices(result.tokens, tokenizer_.special().timestamp_begin, size);
     std::vector<Segment> segments = segments_of(result, slices, now_->begin(), size, tokenizer_);
-    add_words(segments, decoder_, 0, now_->info.language, size, options_.words, now_->text.begin());
+    add_words(segments, *decoder_, 0, now_->info.language, size, options_.words,
+              now_->text.begin());
     std::vector<LiveWord> words;
     for (const Segment& segment : segments) {
         if (!words.empty()) words.back().ends_segment = true;

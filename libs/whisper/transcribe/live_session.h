@@ -3,17 +3,27 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "whisper/output/output.h"
-#include "whisper/transcribe/decoding.h"
+#include "core/arena.h"
+#include "whisper/output/formats.h"
 #include "whisper/transcribe/live.h"
-#include "whisper/transcribe/recording_queue.h"
+#include "whisper/transcribe/mel_recording.h"
 #include "whisper/transcribe/transcribe_options.h"
 
+namespace hark {
+struct Context;
+}
+
 namespace hark::whisper {
+
+class LiveChunkQueue;
+struct Model;
+struct OutputOptions;
+class WindowDecoder;
 
 // Throws UsageError if live transcription does not support an option.
 void check_live(const TranscribeOptions& options, const OutputOptions& output);
@@ -34,6 +44,7 @@ class LiveSession {
     // does not support an option.
     LiveSession(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                 const TranscribeOptions& options, Listener listener);
+    ~LiveSession();
 
     // Takes the next chunk of the recording, or the first one of the next. Throws Error naming its
     // document if the current recording has not ended and has another id, or if the stream has
@@ -79,7 +90,7 @@ class LiveSession {
     const Tokenizer& tokenizer_;
     TranscribeOptions options_;
     Listener listener_;
-    WindowDecoder decoder_;
+    std::unique_ptr<WindowDecoder> decoder_;
     LoopOptions loop_options_;
     Arena memory_;
     Tensor window_;  // (1, 3000, n_mels)

@@ -7,6 +7,8 @@
 #include "kernels/runtime/transfer.h"
 #include "kernels/sampling/distribution.h"
 #include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/gpu_step.h"
+#include "whisper/transcribe/token_sampler.h"
 
 namespace hark::whisper {
 

@@ -9,7 +9,10 @@
 #include "kernels/runtime/gpu_limits.h"
 #include "kernels/runtime/parallel.h"
 #include "kernels/runtime/transfer.h"
+#include "whisper/model/model.h"
+#include "whisper/transcribe/decoding.h"
 #include "whisper/transcribe/language_detection.h"
+#include "whisper/transcribe/words.h"
 
 namespace hark::whisper {
 namespace {
@@ -74,22 +77,27 @@ Transcriber::Transcriber(Context& ctx, const Model& model, const Tokenizer& toke
                          const TranscribeOptions& options, Listener listener, const Model* draft)
     : ctx_(ctx),
       tokenizer_(tokenizer),
-      decoder_(ctx, model, tokenizer, options.decoding(tokenizer),
-               batch_of(ctx, options, model, draft), draft),
+      decoder_(std::make_unique<WindowDecoder>(ctx, model, tokenizer, options.decoding(tokenizer),
+                                               batch_of(ctx, options, model, draft), draft)),
       settings_(settings_of(options, std::move(listener))),
-      slots_(static_cast<size_t>(decoder_.slots())),
+      slots_(static_cast<size_t>(decoder_->slots())),
       memory_(ctx.host_arena.source()),
-      windows_(memory_.tensor(Dtype::f32, {std::min(decoder_.slots(), kWindowsInMemory),
+      windows_(memory_.tensor(Dtype::f32, {std::min(decoder_->slots(), kWindowsInMemory),
                                            kWindowFrames, model.config.n_mels})) {
     const Config& config = model.config;
     check_head(ctx, config.n_audio_state / config.n_audio_head, kMostHeadChannels);
     check_head(ctx, config.n_text_state / config.n_text_head, kMostHeadChannels);
 }
 
+Transcriber::~Transcriber() = default;
+
+int64_t Transcriber::slots() const { return decoder_->slots(); }
+int64_t Transcriber::windows_at_once() const { return decoder_->windows_at_once(); }
+
 std::shared_ptr<const Transcriber::Settings> Transcriber::settings_of(
     const TranscribeOptions& options, Listener listener) const {
     Settings settings{options, options.temperatures(),
-                      options.loop(tokenizer_, decoder_.max_prompt()), std::move(listener)};
+                      options.loop(tokenizer_, decoder_->max_prompt()), std::move(listener)};
     settings.options.language = options.language_for(tokenizer_, settings.loop);
     return std::make_shared<const Settings>(std::move(settings));
 }
@@ -118,14 +126,14 @@ bool Transcriber::has_room() const {
     const auto undone =
         std::count_if(recordings_.begin(), recordings_.end(),
                       [](const auto& recording) { return !recording->transcription.done(); });
-    return undone < decoder_.slots() && std::ssize(recordings_) < 2 * decoder_.slots();
+    return undone < decoder_->slots() && std::ssize(recordings_) < 2 * decoder_->slots();
 }
 
 void Transcriber::advance(int64_t most_new) {
     drop_unwanted();
     refill(most_new);
     start_waiting();
-    const std::vector<WindowDecoder::Finished> ended = decoder_.step();
+    const std::vector<WindowDecoder::Finished> ended = decoder_->step();
     for (const WindowDecoder::Finished& done : ended) finish(done.slot, done.result);
     start_waiting();
     emit_ready(!ended.empty());
@@ -135,11 +143,11 @@ void Transcriber::drop_unwanted() {
     std::erase_if(recordings_, [&](const std::unique_ptr<Recording>& recording) {
         const auto& is_wanted = recording->settings->listener.is_wanted;
         if (!is_wanted || is_wanted()) return false;
-        for (int64_t slot = 0; slot < decoder_.slots(); ++slot) {
+        for (int64_t slot = 0; slot < decoder_->slots(); ++slot) {
             SlotState& state = slots_[static_cast<size_t>(slot)];
             if (state.recording != recording.get()) continue;
             state.recording = nullptr;
-            decoder_.stop(slot);
+            decoder_->stop(slot);
             std::erase(waiting_, slot);
         }
         return true;
@@ -150,16 +158,16 @@ void Transcriber::drop_unwanted() {
 // faster.
 void Transcriber::refill(int64_t most_new) {
     std::vector<int64_t> free;
-    for (int64_t slot = 0; slot < decoder_.slots(); ++slot)
+    for (int64_t slot = 0; slot < decoder_->slots(); ++slot)
         if (!slots_[static_cast<size_t>(slot)].recording) free.push_back(slot);
-    const int64_t together = std::min(decoder_.windows_at_once(), 1 + decoder_.slots() / 16);
+    const int64_t together = std::min(decoder_->windows_at_once(), 1 + decoder_->slots() / 16);
     if (std::ssize(free) < together) return;
     std::vector<int64_t> claimed;  // that are not encoded yet
     for (const int64_t slot : free) {
         if (most_new-- <= 0 || !claim(slot)) break;
         (slots_[static_cast<size_t>(slot)].encoded ? waiting_ : claimed).push_back(slot);
     }
-    const int64_t at_once = decoder_.windows_at_once(), n = std::ssize(claimed);
+    const int64_t at_once = decoder_->windows_at_once(), n = std::ssize(claimed);
     for (int64_t i = 0; i < n; i += at_once) {
         const int64_t place = i % windows_.dim(0);
         if (i > 0 && place == 0) wait_for(ctx_);  // the first places are reused
@@ -191,9 +199,8 @@ bool Transcriber::claim(int64_t slot, Recording& recording) {
     const ProfileSpan span(encoded ? "window" : nullptr);  // encode() opens the others'
     if (encoded) span.follow(info.source, info.channel);
     if (info.language.empty()) {
-        const auto purpose =
-            encoded ? WindowDecoder::Purpose::decode : WindowDecoder::Purpose::detect_language;
-        info.language = detect_language(decoder_, slot, transcription.mel(), windows_.slice(0, 1),
+        const auto purpose = encoded ? EncodePurpose::decode : EncodePurpose::detect_language;
+        info.language = detect_language(*decoder_, slot, transcription.mel(), windows_.slice(0, 1),
                                         options, purpose)
                             .code;
     }
@@ -216,11 +223,11 @@ void Transcriber::encode(std::span<const int64_t> slots, int64_t first) {
                                                        window(first + i));
         });
     }
-    decoder_.encode(slots, windows_.slice(first, first + std::ssize(slots)));
+    decoder_->encode(slots, windows_.slice(first, first + std::ssize(slots)));
     for (const int64_t slot : slots) {
         SlotState& state = slots_[static_cast<size_t>(slot)];
         if (state.recording->settings->options.multilingual)
-            state.language = decoder_.likeliest_language(slot);
+            state.language = decoder_->likeliest_language(slot);
         waiting_.push_back(slot);
     }
 }
@@ -234,7 +241,7 @@ void Transcriber::start_waiting() {
     std::vector<WindowTask> tasks;
     for (const int64_t slot : waiting_) tasks.push_back(task_of(slot));
     waiting_.clear();
-    decoder_.start(tasks);
+    decoder_->start(tasks);
 }
 
 WindowTask Transcriber::task_of(int64_t slot) const {
@@ -264,8 +271,8 @@ void Transcriber::finish(int64_t slot, const DecodingResult& result) {
     if (settings.options.words.timestamps)
         words = [&](const WindowLoop::Window& window, std::vector<Segment>& segments,
                     double last_speech) {
-            add_words(segments, decoder_, slot, state.language, window.size, settings.options.words,
-                      last_speech);
+            add_words(segments, *decoder_, slot, state.language, window.size,
+                      settings.options.words, last_speech);
         };
     state.recording->transcription.accept(state.work, result, state.language, words);
     state.recording = nullptr;

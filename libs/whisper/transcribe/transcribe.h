@@ -10,11 +10,21 @@
 #include <string>
 #include <vector>
 
-#include "whisper/transcribe/decoding.h"
+#include "core/arena.h"
 #include "whisper/transcribe/transcribe_options.h"
 #include "whisper/transcribe/transcription.h"
 
+namespace hark {
+struct Context;
+struct Precision;
+}  // namespace hark
+
 namespace hark::whisper {
+
+struct Config;
+struct Model;
+class WindowDecoder;
+struct WindowTask;
 
 // One decoding of a window, and why it was rejected, if it was.
 struct Attempt {
@@ -53,6 +63,7 @@ class Transcriber {
     // Error if the model does not support an option.
     Transcriber(Context& ctx, const Model& model, const Tokenizer& tokenizer,
                 const TranscribeOptions& options, Listener listener, const Model* draft = nullptr);
+    ~Transcriber();
 
     // Takes a complete recording.
     void add(RecordingInfo info, std::string error, MelRecording mel);
@@ -66,8 +77,8 @@ class Transcriber {
     bool has_room() const;
     bool idle() const { return recordings_.empty(); }
     int64_t recordings() const { return std::ssize(recordings_); }
-    int64_t slots() const { return decoder_.slots(); }  // windows decoded at once
-    int64_t windows_at_once() const { return decoder_.windows_at_once(); }  // encoded
+    int64_t slots() const;            // windows decoded at once
+    int64_t windows_at_once() const;  // encoded
     // Starts windows in free slots, at most `most_new`, decodes one token of each window, and calls
     // the listeners with what is ready. On the CPU a recording's text does not depend on the
     // others, to the bit.
@@ -118,7 +129,7 @@ class Transcriber {
 
     Context& ctx_;
     const Tokenizer& tokenizer_;
-    WindowDecoder decoder_;
+    std::unique_ptr<WindowDecoder> decoder_;
     std::shared_ptr<const Settings> settings_;  // of recordings without their own
     std::vector<SlotState> slots_;
     std::vector<int64_t> waiting_;  // slots with an encoded window that must be decoded, or retried

@@ -10,6 +10,8 @@
 #include "text/utf8.h"
 #include "whisper/model/languages.h"
 #include "whisper/output/strings.h"
+#include "whisper/transcribe/decoding.h"
+#include "whisper/transcribe/transcription.h"
 
 namespace hark::whisper {
 namespace {

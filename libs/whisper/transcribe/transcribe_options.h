@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "core/cli/cli.h"
-#include "whisper/transcribe/decoding.h"
-#include "whisper/transcribe/transcription.h"
+#include "whisper/model/tokenizer.h"
 #include "whisper/transcribe/window_loop.h"
 #include "whisper/transcribe/words.h"
 
 namespace hark::whisper {
+
+struct DecodingOptions;
+class MelRecording;
+struct TranscriptionPlan;
 
 struct TranscribeOptions {
     std::string task = "transcribe";

@@ -13,6 +13,7 @@
 #include "core/models/models.h"
 #include "core/profile/profile.h"
 #include "core/profile/run_counts.h"
+#include "whisper/model/model.h"
 #include "whisper/output/live_output.h"
 #include "whisper/transcribe/language_detection.h"
 #include "whisper/transcribe/live_session.h"

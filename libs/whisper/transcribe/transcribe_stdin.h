@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/cli/cli.h"
+#include "kernels/runtime/backend.h"
 #include "whisper/output/output.h"
 #include "whisper/transcribe/transcribe_options.h"
 

@@ -10,10 +10,12 @@
 
 #include "core/cli/cli.h"
 #include "whisper/model/tokenizer.h"
-#include "whisper/transcribe/decoding.h"
-#include "whisper/transcribe/window_loop.h"
+#include "whisper/output/segment.h"
 
 namespace hark::whisper {
+
+struct TokenAlignment;
+class WindowDecoder;
 
 struct WordOptions {
     bool timestamps = false;
