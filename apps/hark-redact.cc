@@ -69,6 +69,7 @@ hark transcribe call.mp3 -m small --format jsonl --word-timestamps |
 ffmpeg -i call.mp3 -filter_script:a mute.txt muted.mp3
 # Only cards and IBANs
 hark-redact --kinds card,iban < calls.jsonl > redacted.jsonl)",
+    .is_measured = true,
 };
 
 }  // namespace

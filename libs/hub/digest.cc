@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files/mapped_file.h"
+#include "core/profile/profile.h"
 
 namespace hark::models {
 namespace {
@@ -30,6 +31,7 @@ std::unique_ptr<MappedFile> content_of(const std::filesystem::path& file) {
 }
 
 std::string digest(const EVP_MD* method, std::string_view prefix, const MappedFile* file) {
+    const ProfileSpan span("hash");
     const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> state(EVP_MD_CTX_new(),
                                                                    EVP_MD_CTX_free);
     unsigned char result[EVP_MAX_MD_SIZE];

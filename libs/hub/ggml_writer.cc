@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/files/files.h"
 #include "core/files/io.h"
+#include "core/profile/profile.h"
 #include "formats/ggml.h"
 #include "formats/safetensors.h"
 #include "hub/hugging_face_writer.h"
@@ -55,6 +56,7 @@ class Writer {
         out_.write(text);
     }
     void values(std::span<const float> values, Dtype dtype, const std::string& name) {
+        const ProfileSpan span("convert");
         if (!is_quantized(dtype)) return write_values(out_, values, dtype, name);
         const auto n = static_cast<int64_t>(values.size());
         std::vector<std::byte> blocks(row_bytes(dtype, n));

@@ -9,6 +9,7 @@
 #include "core/files/files.h"
 #include "core/files/io.h"
 #include "core/machine/cores.h"
+#include "core/profile/profile.h"
 #include "formats/gguf_output.h"
 #include "formats/safetensors.h"
 #include "gpt/families/family.h"
@@ -169,6 +170,7 @@ class TensorWriter {
         return values;
     }
     void write(const std::vector<float>& values, const Tensor& as, const std::string& where) {
+        const ProfileSpan span("convert");
         if (is_quantized(as.dtype))
             write_blocks(values, as);
         else

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/cli/version.h"
+#include "core/profile/profile.h"
 #include "core/sandbox/privacy.h"
 #include "hub/http_address.h"
 
@@ -141,7 +142,10 @@ struct HttpClient::Impl {
     long perform(const std::string& url, Transfer& transfer) {
         require(!is_offline(), url,
                 ": not requested, because HARK_OFFLINE is set; unset it to use the network");
-        const CURLcode code = curl_easy_perform(curl);
+        const CURLcode code = [&] {
+            const ProfileSpan span("wait.in");
+            return curl_easy_perform(curl);
+        }();
         if (transfer.failure) std::rethrow_exception(transfer.failure);
         if (code == CURLE_OK) return status();
         const std::string why = concat(url, ": ", *message ? message : curl_easy_strerror(code));

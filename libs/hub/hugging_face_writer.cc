@@ -4,6 +4,7 @@
 #include "core/files/files.h"
 #include "core/files/io.h"
 #include "core/json/json.h"
+#include "core/profile/profile.h"
 #include "formats/safetensors.h"
 #include "gpt/families/embedding_settings.h"
 #include "gpt/families/family.h"
@@ -77,9 +78,11 @@ void write_weights(const ModelHandle& model, const std::vector<ModelTensor>& ten
     AtomicFile out(path);
     ByteWriter writer(out.fd(), out.name());
     writer.write(format_safetensors_header(header));
-    for (const ModelTensor& tensor : tensors)
+    for (const ModelTensor& tensor : tensors) {
+        const ProfileSpan span("convert");
         write_values(writer, folder_values(model, tensor, norm_offset), dtype,
                      concat(source.where(), ": ", tensor.name));
+    }
     writer.flush();
     out.commit();
 }

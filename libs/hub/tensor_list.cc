@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/finite.h"
+#include "core/profile/profile.h"
 #include "gpt/families/tensor_spec.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/quant/quantize.h"
@@ -164,6 +165,7 @@ std::vector<float> turned(const std::vector<float>& values, int64_t rows, int64_
 }
 
 std::vector<float> values_of(TensorSource& source, const ModelTensor& tensor) {
+    const ProfileSpan span("read");
     const Tensor stored = take(source, tensor);
     std::vector<float> values(static_cast<size_t>(stored.size()));
     if (is_quantized(stored.dtype)) {

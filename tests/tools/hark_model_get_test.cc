@@ -90,6 +90,18 @@ TEST_F(HarkModelGet, AGgufIsAModelEverywhere) {
     EXPECT_TRUE(fs::is_empty(models())) << shell("ls -laR " + models().string()).out;
 }
 
+TEST_F(HarkModelGet, AProfileTellsTheNetworkFromTheDisk) {
+    write_ggufs();
+    const FakeHub hub("owner/ggufs", source_.path());
+    const std::string trace = home_.path() / "trace";
+    const ProcessResult got =
+        at(hub, "hark-model get owner/ggufs:F32 --profile '" + trace + "' --stats");
+    EXPECT_EQ(got.exit_code, 0) << got.err;
+    expect_parts(got.err, {"wait.in", "hash", "write"});
+    expect_parts(read_text(trace), {"\"hark-model get.wait.in\"", "\"hark-model get.hash\"",
+                                    "\"hark-model get.write\""});
+}
+
 TEST_F(HarkModelGet, AFolderOfSafetensorsIsAModelEverywhere) {
     write_tiny_qwen2(source_.path());
     const FakeHub hub("owner/tiny", source_.path());

@@ -274,6 +274,76 @@ TEST(Profile, OfTokenFilesHasTheirStages) {
                 << stage << " in " << file;
 }
 
+// The spans of `tool` in the file are those of the stages, nested, and hark-trace reads them.
+void expect_stages(const std::string& file, const std::string& tool,
+                   const std::vector<std::string>& stages) {
+    const ProcessResult merged = run_tool("hark-trace", {"merge", file});
+    ASSERT_EQ(merged.exit_code, 0) << merged.err;
+    const Trace trace(merged.out);
+    expect_nesting(trace);
+    std::set<std::string> expected;
+    for (const std::string& stage : stages) expected.insert(concat(tool, ".", stage));
+    EXPECT_EQ(trace.names(), expected);
+}
+
+TEST(Profile, OfConversionsHasTheirStages) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/";
+    const auto convert = [&](const std::string& model, const std::string& to) {
+        const ProcessResult run =
+            run_tool("hark-model", {"convert", (source_dir() / "models" / model).string(), p + to,
+                                    "--profile", p + to + ".json", "--stats"});
+        EXPECT_EQ(run.exit_code, 0) << run.err;
+        expect_contains(run.err, "convert");
+        expect_stages(p + to + ".json", "hark-model convert", {"read", "convert", "write"});
+    };
+    convert("whisper-demo", "folder");
+    convert("whisper-demo", "file.bin");
+    convert("gpt-demo", "folder2");
+}
+
+TEST(Profile, OfShardsHasTheirStages) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/";
+    const auto shard = [&](const std::string& command, std::vector<std::string> words,
+                           const std::vector<std::string>& stages) {
+        words.insert(words.begin(), command);
+        if (!stages.empty()) words.insert(words.end(), {"--profile", p + command + ".json"});
+        const ProcessResult run = run_tool("hark-shard", words);
+        EXPECT_EQ(run.exit_code, 0) << run.err;
+        if (!stages.empty()) expect_stages(p + command + ".json", "hark-shard " + command, stages);
+        return run.out;
+    };
+    write_text(p + "list", "{\"audio_filepath\":\"/a.wav\",\"duration\":1.5,\"id\":\"a\"}\n");
+    shard("plan", {p + "list", "-o", p + "shards"}, {"read", "hash", "write"});
+    fs::create_directories(p + "work/out/.hark");
+    write_text(p + "work/out/000001.jsonl", "{\"text\":\" Word.\",\"start\":0,\"end\":1}\n");
+    write_text(p + "work/out/.hark/seconds", "/x/in/000001.wav\t1.50\n");
+    write_text(p + "work/job.json", "{}\n");
+    write_text(p + "work/unfetched.tsv", "");
+    fs::create_directory(p + "results");
+    shard("collect", {p + "shards", "00001", p + "work", p + "results"}, {});
+    shard("check", {p + "shards", p + "results"}, {"read", "hash", "wait.out"});
+    const std::string text = shard("merge", {p + "shards", p + "results", "--format", "kaldi-text"},
+                                   {"read", "hash", "write", "wait.out"});
+    EXPECT_EQ(text, "a Word.\n");
+}
+
+TEST(Profile, OfRedactionHasItsStages) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/";
+    const auto redact = [&](const std::string& flag, const std::string& file) {
+        const ProcessResult run =
+            run_tool("hark-redact", {flag, file}, "{\"text\":\" Call 415-555-0123.\"}\n");
+        EXPECT_EQ(run.exit_code, 0) << run.err;
+        EXPECT_EQ(run.out, "{\"text\":\" Call [PHONE].\"}\n");
+    };
+    redact("--profile", p + "t");
+    expect_stages(p + "t", "hark-redact", {"wait.in", "read", "redact", "wait.out"});
+    redact("--metrics", p + "m");
+    expect_contains(read_text(p + "m"), "{tool=\"hark-redact\",stage=\"redact\"}");
+}
+
 TEST(Profile, OfTrainingHasItsStages) {
     const TemporaryDirectory folder;
     const std::string p = folder.path().string() + "/";

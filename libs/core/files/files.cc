@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/files/io.h"
+#include "core/profile/profile.h"
 
 namespace hark {
 namespace {
@@ -137,6 +138,7 @@ void AtomicFile::write(std::string_view text) {
 
 void AtomicFile::commit() {
     if (temporary_) {
+        const ProfileSpan span("write");
         // A statement of its own: errno is read after the call.
         const bool flushed = ::fsync(fd_) == 0;
         require(flushed, target_, ": cannot flush to the disk: ", std::strerror(errno));

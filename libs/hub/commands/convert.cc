@@ -70,7 +70,8 @@ int convert_command(int argc, char** argv) {
                                "# and back, for transformers\n"
                                "hark model convert ./qwen.gguf qwen-bf16 --type bf16\n"
                                "# half the size of a model that was trained in f32\n"
-                               "hark model convert ./run run-f16 --type f16"};
+                               "hark model convert ./run run-f16 --type f16",
+                           .is_measured = true};
     return tool_main<ConvertFlags>(help, argc, argv, run_convert);
 }
 

@@ -122,7 +122,8 @@ int get_command(int argc, char** argv) {
             "~/.local/share/hark/models/OWNER/REPO  a repository's model, with hark-model.json\n"
             "~/.local/share/hark/models/.KIND-NAME.part  a download that is not complete\n"
             "~/.cache/huggingface/token  the token, without $HF_TOKEN ($HF_TOKEN_PATH, $HF_HOME)",
-        .shows_progress = true};
+        .shows_progress = true,
+        .is_measured = true};
     return tool_main<GetOptions>(help, argc, argv, run_get);
 }
 

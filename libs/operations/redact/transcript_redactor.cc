@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/json/json.h"
+#include "core/profile/profile.h"
 #include "text/utf8.h"
 
 namespace hark::redact {
@@ -108,6 +109,7 @@ TranscriptRedactor::TranscriptRedactor(Finder finder, Write write, Mute mute)
 TranscriptRedactor::~TranscriptRedactor() = default;
 
 void TranscriptRedactor::add(const std::string& line, const std::string& where) {
+    const ProfileSpan span("read");
     constexpr const char* kExpected = "expected the lines of hark transcribe --format jsonl";
     require(is_valid_utf8(line), where, ": not UTF-8; ", kExpected);
     Segment segment{line, "", where, parse_ordered_json(line, where), {}};
@@ -130,6 +132,7 @@ void TranscriptRedactor::finish() {
 }
 
 void TranscriptRedactor::release_first() {
+    const ProfileSpan span("redact");
     std::string text;
     for (const Segment& segment : held_) text += segment.text;
     const size_t first = held_.front().text.size();

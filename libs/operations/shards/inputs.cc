@@ -6,6 +6,7 @@
 #include "core/ascii.h"
 #include "core/error.h"
 #include "core/files/files.h"
+#include "core/profile/profile.h"
 #include "core/ranges.h"
 #include "text/lines.h"
 #include "text/utf8.h"
@@ -141,6 +142,7 @@ std::vector<ManifestEntry> read_kaldi(const fs::path& folder) {
 }
 
 std::vector<ManifestEntry> read_input(const std::string& path, const std::string& format) {
+    const ProfileSpan span("read");
     const bool is_folder = fs::is_directory(path);
     const bool wants_folder = format == "recordings" || format == "kaldi";
     require(format.empty() || is_folder == wants_folder, path, ": --input-format ", format,

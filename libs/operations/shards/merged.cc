@@ -9,6 +9,7 @@
 #include "core/files/files.h"
 #include "core/files/io.h"
 #include "core/json/json.h"
+#include "core/profile/profile.h"
 #include "text/line_reader.h"
 
 namespace hark::shards {
@@ -146,6 +147,7 @@ class LhotseSupervisions : public MergedForm {
 // The segments of a result by id. A failed recording is not in it, a silent one neither.
 void merge_shard(const std::vector<ManifestEntry>& entries, const fs::path& path,
                  MergedForm& form) {
+    const ProfileSpan span("read");
     std::map<std::string, std::vector<Fields>> segments;
     std::map<std::string, bool> failed;
     const OpenFile file(path);
@@ -159,6 +161,7 @@ void merge_shard(const std::vector<ManifestEntry>& entries, const fs::path& path
         else
             segments[id].push_back(std::move(fields));
     }
+    const ProfileSpan forming("write");
     for (const ManifestEntry& entry : entries)
         if (!failed.contains(entry.id)) form.entry(entry, segments[entry.id]);
 }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files/files.h"
+#include "core/profile/profile.h"
 #include "hub/digest.h"
 #include "text/lines.h"
 
@@ -108,6 +109,7 @@ ShardSize parse_size(const std::string& text) {
 }
 
 SizesKnown measure(const std::vector<ManifestEntry>& entries) {
+    const ProfileSpan span("read");
     SizesKnown known;
     for (const ManifestEntry& entry : entries) {
         std::optional<int64_t> bytes;
@@ -163,6 +165,7 @@ std::vector<size_t> cut(const std::vector<ManifestEntry>& entries, const SizesKn
 std::vector<PlannedShard> write_plan(const fs::path& folder,
                                      const std::vector<ManifestEntry>& entries,
                                      const SizesKnown& known, const std::vector<size_t>& ends) {
+    const ProfileSpan span("write");
     const fs::path table = folder / "shards.tsv";
     require(!fs::exists(table), table.string(),
             ": a plan exists there; use another --output-dir, or remove it");

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files/files.h"
 #include "core/json/json.h"
+#include "core/profile/profile.h"
 #include "hub/digest.h"
 
 namespace hark::shards {
@@ -17,6 +18,7 @@ constexpr double kHoursTolerance = 0.01;  // of the plan's
 
 // Throws Error saying what is wrong with the shard's result.
 ShardDone checked(const fs::path& plan_folder, const PlannedShard& shard, const fs::path& results) {
+    const ProfileSpan span("read");
     const fs::path path = results / (shard.name + ".done");
     require(fs::exists(path), "shard ", shard.name, ": is missing: no ", path.string(), " (",
             counted(shard.recordings, "recording"),

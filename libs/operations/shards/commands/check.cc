@@ -52,7 +52,8 @@ int check_command(int argc, char** argv) {
             "# is the work done?\n"
             "hark-shard check shards results\n"
             "# recordings that failed, and why\n"
-            "jq -r 'select(.error) | [.id, .error] | @tsv' results/*.jsonl"};
+            "jq -r 'select(.error) | [.id, .error] | @tsv' results/*.jsonl",
+        .is_measured = true};
     return tool_main<CheckOptions>(help, argc, argv, run_check);
 }
 

@@ -51,7 +51,8 @@ int merge_command(int argc, char** argv) {
             "# transcripts as lines of JSON\n"
             "hark-shard merge shards results > transcripts.jsonl\n"
             "# Lhotse's supervisions\n"
-            "hark-shard merge shards results -f lhotse | gzip > supervisions.jsonl.gz"};
+            "hark-shard merge shards results -f lhotse | gzip > supervisions.jsonl.gz",
+        .is_measured = true};
     return tool_main<MergeOptions>(help, argc, argv, run_merge);
 }
 

@@ -85,7 +85,8 @@ int plan_command(int argc, char** argv) {
             "# a NeMo manifest, shards of 50 hours\n"
             "hark-shard plan train.jsonl -o shards --shard-size 50h\n"
             "# a folder of Kaldi with wav.scp and segments\n"
-            "hark-shard plan data/train -o shards --input-format kaldi"};
+            "hark-shard plan data/train -o shards --input-format kaldi",
+        .is_measured = true};
     return tool_main<PlanOptions>(help, argc, argv, run_plan);
 }
 
