@@ -184,6 +184,16 @@ TEST(StartError, HasARemedy) {
     test::expect_contains(start_error(42).text, "42");
 }
 
+// The remedy is the cause's, whatever the message says.
+TEST(LibraryFailure, HasTheRemedyOfItsCause) {
+    const auto of = [](PluginProblem problem) {
+        return library_failure({problem, "no GPU can be used: cannot load it; do it again"});
+    };
+    expect_finding(of(PluginProblem::missing), Status::fail, "cannot load it", "hark-cuda");
+    expect_finding(of(PluginProblem::unloadable), Status::fail, "cannot load it", "cuBLAS");
+    expect_finding(of(PluginProblem::other_build), Status::fail, "cannot load it", "do it again");
+}
+
 TEST(KnownGpus, NamesAreUniqueAndFiguresPlausible) {
     std::set<std::string> names;
     for (const KnownGpu& gpu : known_gpus()) {

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "core/error.h"
 #include "core/machine/program_path.h"
 
 namespace hark {
@@ -26,7 +25,8 @@ fs::path find(const PluginKind& kind) {
         const std::string name = place.lexically_normal().string();
         if (looked.find(name) == std::string::npos) looked += (looked.empty() ? "" : ", ") + name;
     }
-    fail(kind.without, ": found no ", kind.file, " (looked for ", looked, "); ", kind.built);
+    throw PluginError(PluginProblem::missing, concat(kind.without, ": found no ", kind.file,
+                                                     " (looked for ", looked, "); ", kind.built));
 }
 
 }  // namespace
@@ -43,17 +43,24 @@ Plugin::Plugin(const PluginKind& kind) : path_(find(kind)) {
     library_ = dlopen(path_.c_str(), RTLD_NOW | (kind.global ? RTLD_GLOBAL : RTLD_LOCAL));
     if (library_ == nullptr) {
         const char* reason = dlerror();
-        fail(kind.without, ": cannot load ", path_.string(), ": ", reason ? reason : "unknown",
-             "; ", kind.needs);
+        throw PluginError(PluginProblem::unloadable,
+                          concat(kind.without, ": cannot load ", path_.string(), ": ",
+                                 reason ? reason : "unknown", "; ", kind.needs));
     }
     const int abi = symbol<int (*)()>(kind.abi_name)();
-    require(abi == kind.abi, path_.string(), ": expected interface version ", kind.abi,
-            " of hark's library, found ", abi, "; tools and library must be of one build");
+    if (abi != kind.abi)
+        throw PluginError(
+            PluginProblem::other_build,
+            concat(path_.string(), ": expected interface version ", kind.abi,
+                   " of hark's library, found ", abi, "; tools and library must be of one build"));
 }
 
 void* Plugin::address(const char* name) const {
     void* found = dlsym(library_, name);
-    require(found != nullptr, path_.string(), ": expected hark's library, found no symbol ", name);
+    if (found == nullptr)
+        throw PluginError(PluginProblem::other_build,
+                          concat(path_.string(), ": expected hark's library, found no symbol ",
+                                 name, "; tools and library must be of one build"));
     return found;
 }
 

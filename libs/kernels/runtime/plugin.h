@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "core/error.h"
+
 // A function of such a library that the tools look up.
 #define HARK_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -21,16 +23,33 @@ struct PluginKind {
     bool global = false;   // its dependencies see its libraries' symbols
 };
 
+// Why a library of hark cannot be used.
+enum class PluginProblem {
+    missing,      // it is not installed
+    unloadable,   // the loader refuses it: a library that it needs is not there
+    other_build,  // it is of another build than the tool
+};
+
+class PluginError : public Error {
+  public:
+    PluginError(PluginProblem problem, const std::string& message)
+        : Error(message), problem_(problem) {}
+    PluginProblem problem() const { return problem_; }
+
+  private:
+    PluginProblem problem_;
+};
+
 // Path of a library of hark; empty if it is not installed.
 std::filesystem::path plugin_path(const char* file);
 
 class Plugin {
   public:
-    // Opens it for the rest of the process. Throws Error that says where it was looked for, why it
-    // cannot be loaded, or that it is of another build.
+    // Opens it for the rest of the process. Throws PluginError that says where it was looked for,
+    // why it cannot be loaded, or that it is of another build.
     explicit Plugin(const PluginKind& kind);
 
-    // Throws Error if the library has no symbol of that name.
+    // Throws PluginError if the library has no symbol of that name.
     template <class Function>
     Function symbol(const char* name) const {
         return reinterpret_cast<Function>(address(name));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/runtime/plugin.h"
 #include "operations/doctor/finding.h"
 #include "operations/gpus.h"
 
@@ -87,6 +88,9 @@ struct StartError {
     std::string text, remedy;
 };
 StartError start_error(int status);
+
+// gpu.library: why libhark-cuda.so cannot be used.
+Finding library_failure(const PluginError& why);
 
 // All checks of gpu.*: the driver, each GPU's health, and a run on GPU `index`, CUDA's count.
 struct GpuQuestion {

@@ -244,6 +244,23 @@ void judge_speed(const GpuSpeedReading& reading, const Say& say) {
                 "see gpu.clocks, gpu.power and gpu.memory; other programs may be using it"));
 }
 
+Finding library_failure(const PluginError& why) {
+    Finding finding = failure("gpu.library", why.what());
+    switch (why.problem()) {
+        case PluginProblem::missing:
+            finding.remedy =
+                "install the package hark-cuda, or build hark where CUDA's compiler nvcc is "
+                "installed";
+            break;
+        case PluginProblem::unloadable:
+            finding.remedy = "install CUDA's cuBLAS, or add its folder to LD_LIBRARY_PATH";
+            break;
+        case PluginProblem::other_build:
+            break;  // the message's own
+    }
+    return finding;
+}
+
 StartError start_error(int status) {
     // Source: docs.nvidia.com/cuda/cuda-driver-api, CUresult.
     switch (status) {

@@ -56,16 +56,6 @@ class CudaDriver {
     void* library_;
 };
 
-// Why libhark-cuda.so cannot be used, by the message of kernels/runtime/plugin.cc.
-Finding library_failure(const std::string& message) {
-    Finding finding = failure("gpu.library", message);
-    if (message.find("cannot load") != message.npos)
-        finding.remedy = "install CUDA's cuBLAS, or add its folder to LD_LIBRARY_PATH";
-    else if (message.find("interface version") == message.npos)
-        finding.remedy = "build hark where CUDA's compiler nvcc is installed";
-    return finding;
-}
-
 // Throws Error unless a product of small whole numbers is exact.
 void check_product(Context& ctx) {
     constexpr int64_t kRows = 256, kColumns = 512;
@@ -137,8 +127,8 @@ void run_on_gpu(int index, std::vector<GpuReading>& health, const Say& say) {
     try {
         loads = cuda_runtime().make_context != nullptr;
         say({"gpu.library", Status::ok, "libhark-cuda.so and cuBLAS are loaded"});
-    } catch (const std::exception& why) {
-        say(library_failure(why.what()));
+    } catch (const PluginError& why) {
+        say(library_failure(why));
     }
     if (!driver.is_open() || gpu.status != 0 || !loads) return skip_from(0, "no kernel can run");
     size_t next = 0;  // of kRunChecks
