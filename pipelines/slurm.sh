@@ -5,8 +5,9 @@
 # Each element of the array is a hark worker, which takes shards until none is
 # left. Before its time limit it stops, and is queued again; recordings that are
 # done stay done. A second job merges all results to DIR/merged.jsonl, or says
-# what is missing. The same command continues. stdout has the numbers of both
-# jobs. What follows -- are options of hark batch.
+# what is missing. The same command continues; of jobs that wait or run it
+# submits no second one. stdout has the numbers of both jobs. What follows --
+# are options of hark batch.
 #
 # Options:
 #       --shards DIR       the folder that hark-shard plan has written
@@ -55,6 +56,7 @@ check_options() {
     [[ "$ahead" =~ ^[1-9][0-9]{0,3}$ ]] || wrong "--ahead: expected 1 to 9999 seconds, got '$ahead'"
     for option in "${sbatch_options[@]}"; do
         [[ "$option" == --?* ]] || wrong "--sbatch: expected an option such as --gres=gpu:1, got '$option'"
+        [[ "$option" != --job-name* ]] || wrong "--sbatch: $option: hark finds its jobs by their names"
     done
     check_shard_options
 }
@@ -94,20 +96,54 @@ mv -f $(quoted "$output/.merged.part" "$output/merged.jsonl")
 END
 }
 
-submit() {
-    local array merge
+# begin_submitting: one hark slurm of a folder at a time. Its sbatch holds the lock too, if only the script
+# was killed: the next one waits for what that submits. `name` is that of this folder's jobs.
+begin_submitting() {
+    local lock
     jobs="$output/.slurm"
-    make_folder "$jobs" || exit 1
-    write_jobs
-    array="$(sbatch --parsable --job-name=hark --array="1-$elements" --requeue --open-mode=append \
-        --time="$limit" --signal="B:USR1@$ahead" --output="$jobs/%A_%a.log" "${sbatch_options[@]}" \
-        "$jobs/worker.sh")" || die "sbatch does not take the array job"
-    array="${array%%;*}"
-    merge="$(sbatch --parsable --job-name=hark-merge --dependency="afterany:$array" --open-mode=append \
-        --output="$jobs/%A.log" "$jobs/merge.sh")" ||
-        die "sbatch does not take the merge job; array job $array runs: hark-shard merge joins its results"
-    say "array job $array of $elements elements, then job ${merge%%;*}; their logs are in $jobs"
-    echo "$array ${merge%%;*}"
+    make_folder "$jobs" && exec {lock}> "$jobs/lock" || exit 1
+    flock -w 600 "$lock" || die "$output: another hark slurm has submitted its jobs for ten minutes"
+    name="hark-$(sha256sum <<< "$output" | cut -c 1-12)"
+}
+
+# queued NAME: sets `lines` to the jobs of that name that wait or run, a line each: number and comment.
+queued() {
+    lines="$(squeue --me --noheader --name="$1" --format='%F %k')" || die "squeue does not answer; nothing is submitted"
+}
+
+# submit: what an earlier run of this folder has submitted is not submitted again. The merge job's comment
+# is the array job that it waits for.
+submit() {
+    local array lines merge name
+    begin_submitting
+    queued "$name"
+    read -r array _ <<< "$lines"
+    if [ -n "$array" ]; then
+        say "array job $array is at work here already; to submit another, scancel it first"
+    elif [ ${#todo[@]} -gt 0 ]; then
+        write_jobs
+        array="$(sbatch --parsable --job-name="$name" --array="1-$elements" --requeue --open-mode=append \
+            --time="$limit" --signal="B:USR1@$ahead" --output="$jobs/%A_%a.log" "${sbatch_options[@]}" \
+            "$jobs/worker.sh")" || die "sbatch does not take the array job"
+        array="${array%%;*}"
+        say "array job $array of $elements elements; the logs are in $jobs"
+    fi
+    queued "$name-merge"
+    merge="$(awk -v array="$array" 'array == "" || $2 == array { print $1; exit }' <<< "$lines")"
+    if [ -z "$merge" ]; then
+        write_jobs
+        merge="$(sbatch --parsable --job-name="$name-merge" --comment="${array:-none}" --open-mode=append \
+            ${array:+--dependency="afterany:$array"} --output="$jobs/%A.log" "$jobs/merge.sh")" ||
+            die "sbatch does not take the merge job; run the same command again"
+    fi
+    say "job ${merge%%;*} merges the results to $output/merged.jsonl"
+    echo "${array:--} ${merge%%;*}"
+}
+
+# is_merged: all results are in merged.jsonl.
+is_merged() {
+    [ -e "$output/merged.jsonl" ] &&
+        [ -z "$(find "$output" -maxdepth 1 -name '*.done' -newer "$output/merged.jsonl" -print -quit)" ]
 }
 
 learn_shard_flags --elements --time --ahead --sbatch
@@ -118,7 +154,7 @@ list_shards
 [ "$elements" -le ${#todo[@]} ] || elements=${#todo[@]}
 say_cost "$elements"
 [ -n "$dry_run" ] || command -v sbatch > /dev/null || die "sbatch is not here; run this on a cluster's login node"
-if [ ${#todo[@]} -eq 0 ]; then
+if [ ${#todo[@]} -eq 0 ] && { [ -n "$only$dry_run" ] || is_merged; }; then
     say "nothing is left: hark-shard merge joins the results"
 elif [ -n "$dry_run" ]; then
     say "at most $(counted "$elements" element) of $limit each, and again as often as they reach that limit"
