@@ -65,18 +65,22 @@ set_key() { key="$(sha256sum <<< "$1" | cut -c 1-32)"; }
 
 # fetch_remote PATH FILE: FILE.error says why it cannot be; its first word is never or later.
 fetch_remote() {
-    local part="$2.part.$BASHPID" said status=0 code
+    local part="$2.part.$BASHPID" said status=0 code from="$1"
     [ ! -e "$2" ] || return 0
-    if [[ "$1" == *://* ]]; then
+    # A bucket of Amazon's, or of RCLONE_S3_ENDPOINT's, with the keys that Amazon's own programs use.
+    [[ "$from" != s3://* ]] || from=":s3,env_auth:${from#s3://}"
+    if [[ "$from" == *://* ]]; then
         said="$(curl -sS -L --fail --retry 3 --connect-timeout 30 --speed-limit 1 --speed-time 120 \
             -w '\n%{http_code}' -o "$part" -- "$1" 2>&1)" || status=$?
         code="${said##*$'\n'}"
         # Statuses 400 to 499 say that the server does not have it, except for time-outs (408) and too
-        # many requests (429). 37: no such file, of file://.
-        [ "$status" -ne 37 ] && { [ "$status" -ne 22 ] || [[ ! "$code" == 4?? || "$code" == 408 || "$code" == 429 ]]; } ||
+        # many requests (429). 37: no such file, of file://. 1 and 3: not a URL of curl's.
+        [[ ! "$status" =~ ^(1|3|37)$ ]] && { [ "$status" -ne 22 ] || [[ ! "$code" == 4?? || "$code" == 408 || "$code" == 429 ]]; } ||
             status=never
     else
-        said="$(rclone copyto --retries 3 -q -- "$1" "$part" 2>&1)" || status=$?
+        # Its ten retries within each try take minutes if nothing answers.
+        said="$(rclone copyto --retries 3 --retries-sleep 2s --low-level-retries 2 -q -- "$from" "$part" 2>&1)" ||
+            status=$?
         # rclone's exit statuses of a folder and of a file that are not found.
         [ "$status" != 3 ] && [ "$status" != 4 ] || status=never
     fi

@@ -5,7 +5,7 @@
 # GPU nor the network once packages are there. Run again, it only does what is missing.
 # Arguments go to ctest: tests/run.sh -R whisper; tests/run.sh -L quick
 # More: tests/fuzz.sh (minutes of fuzzing), tests/cuda_build.sh (all architectures), tests/gpu_check.sh,
-# tests/page.sh (a browser), tests/cloud.sh (a mock of a cloud), tests/cluster.sh (Slurm), tests/packages.sh
+# tests/page.sh (a browser), tests/cloud.sh (a mock of a cloud), tests/cluster.sh (Slurm), tests/s3.sh, tests/packages.sh
 # (packages in fresh systems), tests/reproducible.sh, tests/aarch64.sh (QEMU).
 set -euo pipefail
 cd "$(dirname "$0")/.."

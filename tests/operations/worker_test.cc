@@ -155,32 +155,39 @@ TEST_F(Worker, FetchesUrlsPartsAndRemotes) {
                    "\n"
                    R"({"id":"rclone","audio_filepath":"store:a b/1.wav"})"
                    "\n"
+                   R"({"id":"bucket","audio_filepath":"s3://bucket/a b/1.wav"})"
+                   "\n"
+                   R"({"id":"scheme","audio_filepath":"gs://bucket/1.wav"})"
+                   "\n"
                    R"({"id":"gone","audio_filepath":"https://host/2.wav"})"
                    "\n"
                    R"({"id":"missing","audio_filepath":"in/none.wav"})"
                    "\n");
-    tool("rclone", "shift $(($# - 2)); [ \"$1\" = 'store:a b/1.wav' ] && cp in/1.wav \"$2\"\n");
+    tool("rclone",
+         "shift $(($# - 2)); case \"$1\" in 'store:a b/1.wav' | ':s3,env_auth:bucket/a b/1.wav') "
+         "cp in/1.wav \"$2\" ;; *) exit 1 ;; esac\n");
     tool("curl",
          "[[ \"${!#}\" != https* ]] || { printf '\\n404'; exit 22; }\n"
          "PATH=\"${PATH#*:}\" exec curl \"$@\"\n");
-    plan("list.jsonl", "5");
+    plan("list.jsonl", "7");
     const ProcessResult done = shell("worker -o out");
     EXPECT_EQ(done.exit_code, 1) << done.err;
     expect_contains(done.err, "missing: no such file\nhark worker: 1 shard done");
     const std::string lines = text("out/00001.jsonl");
-    for (const char* id : {"url", "rclone"}) {
+    for (const char* id : {"url", "rclone", "bucket"}) {
         const size_t at = lines.find(std::string("{\"id\":\"") + id);
         ASSERT_NE(at, std::string::npos) << lines;
         EXPECT_NE(lines.find("small house by the sea.", at), std::string::npos) << lines;
     }
     expect_contains(lines, R"({"id":"gone","source":"https://host/2.wav","error":"cannot fetch)");
+    expect_contains(lines, R"({"id":"scheme","source":"gs://bucket/1.wav","error":"cannot fetch)");
     expect_contains(lines, R"(/in/none.wav","error":"no such file"})");
     const std::string sums = text("out/00001.done");
-    expect_contains(sums, R"("transcribed":3,"failed":2)");
-    // sea.wav has 2.89 s: two of it and the part.
+    expect_contains(sums, R"("transcribed":4,"failed":3)");
+    // sea.wav has 2.89 s: three of it and the part.
     std::smatch hours;
     ASSERT_TRUE(std::regex_search(sums, hours, std::regex("\"hours\":([0-9.e-]+)"))) << sums;
-    EXPECT_NEAR(std::stod(hours[1]) * 3600, 2 * 2.89 + 1.25, 0.02);
+    EXPECT_NEAR(std::stod(hours[1]) * 3600, 3 * 2.89 + 1.25, 0.02);
 }
 
 TEST_F(Worker, ReadsRecordingsInTars) {
