@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "kernels/batch_layout.h"
+#include "kernels/cuda/hopper.cuh"
 #include "kernels/kv_cache/cache_rows.cuh"
 #include "kernels/rope/rope_rows.cuh"
 
@@ -10,27 +11,23 @@ namespace hark::cuda {
 namespace {
 
 constexpr int kAppendThreads = 128;
+constexpr int64_t kAppendBlocks = 16;  // per multiprocessor, that run at the same time
 
-// Block (row j of the sequence, query heads and kv heads after them, b). A place outside the cache
-// is not written.
+// A row of one sequence, and what the cache has for it.
+struct RopeRow {
+    int64_t t, slot, place;
+    int position;
+};
+
+// One of the query heads and kv heads after them, by args.lanes threads, whose first channels turn
+// by `first`.
 template <int V, class X, class To>
-__global__ void __launch_bounds__(kAppendThreads)
-    rope_kernel(RopeArgs args, X* q, X* k, const X* v) {
-    pdl_trigger();
-    const int b = blockIdx.z, start = args.query_start[b], n = args.query_start[b + 1] - start;
-    const int j = blockIdx.x, d = args.d, half = args.half;
-    const int64_t p = args.length[b] - n + j, place = p % args.capacity;
-    const int64_t slot = slot_of(args, b, p);
-    const int64_t t = start + j;
-    const int position = j < n ? args.position[t] : 0;
-    const int lane = threadIdx.x % args.lanes, items = (d - half) / V;
-    const Turns<V> first(args, lane * V, position);
-    pdl_wait();
-    if (j >= n) return;
-    const int number = blockIdx.y * (kAppendThreads / args.lanes) + threadIdx.x / args.lanes;
+__device__ void turn_head(const RopeArgs& args, const RopeRow& row, int number,
+                          const Turns<V>& first, X* q, X* k, const X* v) {
+    const int d = args.d, half = args.half, lane = threadIdx.x % args.lanes, items = (d - half) / V;
     const bool is_head = number < args.heads + args.kv_heads, is_query = number < args.heads;
     const int h = is_query ? number : number - args.heads;
-    X* from = is_query ? q + t * args.q_width + h * d : k + t * args.k_width + h * d;
+    X* from = is_query ? q + row.t * args.q_width + h * d : k + row.t * args.k_width + h * d;
     const float* weights = is_query ? args.q_norm : args.k_norm;
     float factor = 1;
     if (args.q_norm || args.k_norm) {
@@ -40,18 +37,37 @@ __global__ void __launch_bounds__(kAppendThreads)
         factor = norm_factor(squares, args.lanes, d, is_query ? args.q_eps : args.k_eps);
     }
     if (!is_head) return;
-    const bool is_place = !is_query && slot >= 0;
-    const int64_t at = ((slot * args.kv_heads + h) * args.capacity + place) * d;
+    const bool is_place = !is_query && row.slot >= 0;
+    const int64_t at = ((row.slot * args.kv_heads + h) * args.capacity + row.place) * d;
     for (int i = lane; i < items; i += args.lanes) {
         Channels<V> channels(from, i, half);
         if (weights) channels.norm(factor, weights, half);
-        channels.rotate(i == lane ? first : Turns<V>(args, i * V, position));
+        channels.rotate(i == lane ? first : Turns<V>(args, i * V, row.position));
         channels.store(from, half);
         if (!is_place) continue;
         channels.store(static_cast<To*>(args.keys) + at, half);
-        Channels<V>(v + t * args.v_width + h * d, i, half)
+        Channels<V>(v + row.t * args.v_width + h * d, i, half)
             .store(static_cast<To*>(args.values) + at, half);
     }
+}
+
+// Block (row j of the sequence, heads, b): the heads from blockIdx.y's on, gridDim.y's further. A
+// place outside the cache is not written.
+template <int V, class X, class To>
+__global__ void __launch_bounds__(kAppendThreads)
+    rope_kernel(RopeArgs args, X* q, X* k, const X* v) {
+    pdl_trigger();
+    const int b = blockIdx.z, start = args.query_start[b], n = args.query_start[b + 1] - start;
+    const int j = blockIdx.x;
+    const int64_t p = args.length[b] - n + j;
+    const int64_t t = start + j;
+    const RopeRow row{t, slot_of(args, b, p), p % args.capacity, j < n ? args.position[t] : 0};
+    const Turns<V> first(args, threadIdx.x % args.lanes * V, row.position);
+    pdl_wait();
+    if (j >= n) return;
+    const int at_once = kAppendThreads / args.lanes, all = args.heads + args.kv_heads;
+    for (int number = blockIdx.y * at_once; number < all; number += gridDim.y * at_once)
+        turn_head<V, X, To>(args, row, number + threadIdx.x / args.lanes, first, q, k, v);
 }
 
 }  // namespace
@@ -113,7 +129,11 @@ void rope_append(Context& ctx, Tensor keys, Tensor values, const Columns& q, con
             const int64_t items = (d - args.half) / (wide ? kRopePack : 1);
             args.lanes = static_cast<int>(
                 std::min(std::bit_ceil(static_cast<uint64_t>(items)), uint64_t{32}));
-            const int64_t blocks = ceil_div((heads + kv_heads) * args.lanes, kAppendThreads);
+            // With many rows each block turns more heads by the same angles.
+            const int64_t turns = ceil_div((heads + kv_heads) * args.lanes, kAppendThreads);
+            const int64_t most = std::max<int64_t>(
+                kAppendBlocks * multiprocessors() / (rows.max_queries * rows.sequences()), 1);
+            const int64_t blocks = std::min(turns, most);
             const dim3 grid(static_cast<unsigned>(rows.max_queries), static_cast<unsigned>(blocks),
                             static_cast<unsigned>(rows.sequences()));
             pdl_launch(ctx, wide ? rope_kernel<kRopePack, X, To> : rope_kernel<1, X, To>, grid,
