@@ -27,8 +27,7 @@ void launch_gated(Context& ctx, const Product& args, const Tensor& x, const Tens
     };
     const Maps maps = {map(x, Shape::kRows / kPair), map(w, Shape::kOutputs)};
     ClusterLaunch start(ctx, gated_kernel<T, Shape>, kPair, Shape::kThreads, kBytes);
-    const int64_t pairs = ceil_div(args.n, kPair * Shape::kOutputs);
-    start.start(std::min(pairs, start.most_clusters()), maps, args);
+    start.start(ceil_div(args.n, kPair * Shape::kOutputs), maps, args);
 }
 
 }  // namespace
@@ -47,7 +46,7 @@ bool has_gated_m_product(const Tensor& y, const Tensor& x, const Matrix& w, cons
 
 void gated_m_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, Activation activation) {
     const Product args = {.y = y.data,
-                          .rows = x.rows(),
+                          .rows = static_cast<int>(x.rows()),
                           .n = static_cast<int>(y.dim(-1)),
                           .steps = static_cast<int>(ceil_div(x.dim(-1), kDepth<__half>)),
                           .is_gelu = activation == Activation::gelu_tanh};

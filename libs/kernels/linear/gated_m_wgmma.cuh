@@ -11,7 +11,7 @@ namespace hark::cuda::gated_m {
 
 using namespace hopper;
 using gemm_wgmma::kDepth, gemm_wgmma::kGroup, gemm_wgmma::kMultiplying, gemm_wgmma::kPair;
-using gemm_wgmma::Maps, gemm_wgmma::Schedule;
+using gemm_wgmma::Maps;
 
 // A tile has kColumns rows of W: of kOutputs outputs the gate's, then up's. A warpgroup has kParts
 // * 64 rows of x: kColumns registers per thread are sums.
@@ -19,56 +19,50 @@ struct Shape {
     static constexpr int kParts = 2, kRows = kMultiplying * kParts * 64;
     static constexpr int kColumns = 224, kOutputs = kColumns / 2, kSums = kColumns / 2;
     static constexpr int kStages = 3, kThreads = kMultiplying * kGroup;
-    static constexpr int kStageBytes = (kRows + kColumns) * 128;
 };
 
-// y (rows, n) = activation(gate) * up of x (rows, K) W^T, W (2 n, K).
+// y (rows, n) = activation(gate) * up of x (rows, K) W^T, W (2 n, K); rows <= Shape::kRows.
 struct Product {
     void* y;
-    int64_t rows;
-    int n;
+    int rows, n;
     int steps;     // of kDepth columns
     bool is_gelu;  // by tanh; else SiLU
 };
 
+// Stages of x are free once both blocks have read them, those of W once this one has.
 template <class T, class S>
 struct Shared {
     T x[S::kStages][S::kRows][kDepth<T>];
     T w[S::kStages][S::kColumns][kDepth<T>];
-    uint64_t full[S::kStages], empty[S::kStages];
-};
+    uint64_t full_x[S::kStages], full_w[S::kStages], empty_x[S::kStages], empty_w[S::kStages];
 
-// The copies of a block's stages in order, which one thread starts: W for this block, half of the
-// rows of x for both.
-template <class T, class S>
-class Copies {
-  public:
-    __device__ Copies(const Product& args, int rank) : tiles_(args.rows, args.n, rank) {
-        tiles_.place(row_, output_);
+    // By all threads of the cluster.
+    __device__ void make_barriers(const Maps& maps) {
+        if (threadIdx.x == 0) {
+            prefetch_map(maps.x);
+            prefetch_map(maps.w);
+            for (int i = 0; i < S::kStages; ++i) {
+                init(full_x[i], 1);
+                init(full_w[i], 1);
+                init(empty_x[i], kPair * S::kThreads / 32);
+                init(empty_w[i], S::kThreads / 32);
+            }
+            fence_init();
+        }
+        sync_cluster();
     }
-    __device__ void start_w(Shared<T, S>& shared, const Maps& maps, const Product& args, int at) {
-        if (!tiles_.has_tile()) return;
-        arrive_expecting(shared.full[at], S::kStageBytes);
-        const int column = step_ * kDepth<T>;
-        copy_box(shared.w[at][0], maps.w, shared.full[at], column, output_);
-        copy_box(shared.w[at][S::kOutputs], maps.w, shared.full[at], column, args.n + output_);
+    // One thread: starts the copies of a step's W for this block, of half of its rows of x for
+    // both.
+    __device__ void start_w(const Maps& maps, int up, int output, int at, int step) {
+        arrive_expecting(full_w[at], S::kColumns * 128);
+        copy_box(w[at][0], maps.w, full_w[at], step * kDepth<T>, output);
+        copy_box(w[at][S::kOutputs], maps.w, full_w[at], step * kDepth<T>, up + output);
     }
-    __device__ void start_x(Shared<T, S>& shared, const Maps& maps, int rank, int at) {
-        constexpr int kHalf = S::kRows / kPair;
-        if (tiles_.has_tile())
-            copy_box_to((1 << kPair) - 1, shared.x[at][rank * kHalf], maps.x, shared.full[at],
-                        step_ * kDepth<T>, row_ + rank * kHalf);
+    __device__ void start_x(const Maps& maps, int rank, int at, int step) {
+        const int row = rank * (S::kRows / kPair);
+        arrive_expecting(full_x[at], S::kRows * 128);
+        copy_box_to((1 << kPair) - 1, x[at][row], maps.x, full_x[at], step * kDepth<T>, row);
     }
-    __device__ void advance(int steps) {
-        if (++step_ < steps) return;
-        step_ = 0;
-        tiles_.advance();
-        tiles_.place(row_, output_);
-    }
-
-  private:
-    Schedule<S> tiles_;
-    int step_ = 0, row_, output_;
 };
 
 // x times a logistic function: of x for SiLU, and for GELU by tanh of twice tanh's argument.
@@ -90,14 +84,14 @@ __device__ inline uint32_t gated_pair(const float* gate, const float* up, bool i
 // Writes a warpgroup's rows of a tile, the first one `row`. Lanes with neighbouring sums exchange
 // values, so that four lanes write 32 bytes of a row.
 template <class T, class S>
-__device__ void write_gated(const Product& args, int64_t row, int output,
+__device__ void write_gated(const Product& args, int row, int output,
                             const float (&sums)[S::kParts][S::kSums]) {
     const int lane = threadIdx.x % 32, t = lane % 4,
               own = threadIdx.x % kGroup / 32 * 16 + lane / 4;
     const bool is_odd = t % 2;
     const int first = output + 8 * (t % 2);
-    T* const to = static_cast<T*>(args.y) + (row + own) * args.n + first + t / 2 * 4;
-    const auto left = static_cast<int>(min(args.rows - row - own, int64_t{S::kParts * 64}));
+    T* const to = static_cast<T*>(args.y) + int64_t{row + own} * args.n + first + t / 2 * 4;
+    const int left = args.rows - row - own;
 #pragma unroll
     for (int j = 0; j < S::kOutputs / 8; j += 2)
 #pragma unroll
@@ -129,60 +123,50 @@ __global__ void __launch_bounds__(S::kThreads, 1)
         *reinterpret_cast<Shared<T, S>*>(memory + (1024 - shared_address(memory) % 1024) % 1024);
     const int rank = cluster_rank(), lane = threadIdx.x % 32;
     const int group = __shfl_sync(0xffffffff, threadIdx.x / kGroup, 0);
-    gemm_wgmma::make_barriers(maps, shared.full, shared.empty, kPair * S::kThreads / 32);
-    Copies<T, S> copies(args, rank);
-    if (threadIdx.x == 0) {
-        Copies<T, S> of_w = copies;  // no kernel has written W
-        for (int at = 0; at < S::kStages; ++at, of_w.advance(args.steps))
-            of_w.start_w(shared, maps, args, at);
-    }
+    const int output = static_cast<int>(blockIdx.x) * S::kOutputs;
+    const bool copies = threadIdx.x == 0;
+    shared.make_barriers(maps);
+    if (copies)  // no kernel has written W
+        for (int at = 0; at < S::kStages; ++at) shared.start_w(maps, args.n, output, at, at);
     pdl_wait();
-    if (threadIdx.x == 0)
-        for (int at = 0; at < S::kStages; ++at, copies.advance(args.steps))
-            copies.start_x(shared, maps, rank, at);
-    // Each warp reports to both blocks that it has read a stage; once all have, its next copy
+    if (copies)
+        for (int at = 0; at < S::kStages; ++at) shared.start_x(maps, rank, at, at);
+    Place<S::kStages> place, before;  // of the step and the one before it
+    // Each warp reports that it has read a stage, of x to both blocks; once all have, its next copy
     // begins.
-    uint32_t parity = 0;  // of the stage's phase that ends
-    const auto refill = [&](int stage) {
-        if (lane < kPair) arrive_at(lane, shared.empty[stage]);
-        if (threadIdx.x == 0) {
-            wait(shared.empty[stage], parity);
-            copies.start_w(shared, maps, args, stage);
-            copies.start_x(shared, maps, rank, stage);
-            copies.advance(args.steps);
+    const auto refill = [&](int step) {
+        if (lane < kPair) arrive_at(lane, shared.empty_x[before.at]);
+        if (lane == kPair) arrive(shared.empty_w[before.at]);
+        if (copies && step < args.steps) {
+            wait(shared.empty_w[before.at], before.parity);
+            shared.start_w(maps, args.n, output, before.at, step);
+            wait(shared.empty_x[before.at], before.parity);
+            shared.start_x(maps, rank, before.at, step);
         }
-        if (stage == S::kStages - 1) parity ^= 1;
+        before.advance();
     };
-    Place<S::kStages> place;
-    for (Schedule<S> tiles(args.rows, args.n, rank); tiles.has_tile(); tiles.advance()) {
-        float sums[S::kParts][S::kSums];
-        int before = 0;
-        for (int step = 0; step < args.steps; ++step) {
-            wait(shared.full[place.at], place.parity);
-            const uint64_t x = factor(shared.x[place.at][group * S::kParts * 64]);
-            const uint64_t w = factor(shared.w[place.at]);
-            fence_products();
+    float sums[S::kParts][S::kSums];
+    for (int step = 0; step < args.steps; ++step) {
+        wait(shared.full_x[place.at], place.parity);
+        wait(shared.full_w[place.at], place.parity);
+        const uint64_t x = factor(shared.x[place.at][group * S::kParts * 64]);
+        const uint64_t w = factor(shared.w[place.at]);
+        fence_products();
 #pragma unroll
-            for (int k = 0; k < 128 / 32; ++k)
+        for (int k = 0; k < 128 / 32; ++k)
 #pragma unroll
-                for (int part = 0; part < S::kParts; ++part)
-                    multiply(T{}, sums[part], moved(x, part * 64 * 128 + k * 32), moved(w, k * 32),
-                             step > 0 || k > 0);
-            commit_products();
-            wait_products<1>();
-            if (step > 0) refill(before);
-            before = place.at;
-            place.advance();
-        }
-        wait_products<0>();
-#pragma unroll
-        for (int part = 0; part < S::kParts; ++part) pin(sums[part]);
-        refill(before);
-        int row, output;
-        tiles.place(row, output);
-        row += group * S::kParts * 64;
-        write_gated<T, S>(args, row, output, sums);
+            for (int part = 0; part < S::kParts; ++part)
+                multiply(T{}, sums[part], moved(x, part * 64 * 128 + k * 32), moved(w, k * 32),
+                         step > 0 || k > 0);
+        commit_products();
+        wait_products<1>();
+        if (step > 0) refill(step - 1 + S::kStages);
+        place.advance();
     }
+    wait_products<0>();
+#pragma unroll
+    for (int part = 0; part < S::kParts; ++part) pin(sums[part]);
+    write_gated<T, S>(args, group * S::kParts * 64, output, sums);
     sync_cluster();  // the other block may still send rows here and report reads
 #endif
 }
