@@ -14,6 +14,8 @@ constexpr int kRowPitch = 20;    // floats of a slice's sums in shared memory
 constexpr int kRowStep = 32;     // columns
 constexpr int kRowWarps = 32;    // of the blocks of a multiprocessor together
 constexpr int64_t kMostRowColumns = 32768;  // of x in shared memory
+constexpr int kDeepSlices =
+    12;  // and 11: two blocks of so few warps leave registers for more steps
 
 // A lane's weights of a step: 8 columns of rows g and g + 8 of a tile, or of row g alone.
 template <bool HalfTile>
@@ -23,7 +25,7 @@ struct RowStep {
     RowStep() = default;
     // upper: packs from row g to row g + 8.
     __device__ RowStep(const uint4* from, uint32_t upper)
-        : low(load_once(from)), high(HalfTile ? uint4{} : load_once(from + upper)) {}
+        : low(load_once_early(from)), high(HalfTile ? uint4{} : load_once_early(from + upper)) {}
 };
 
 // A warp copies its slice of x, whole units, to shared memory.
@@ -84,12 +86,12 @@ struct RowOutput {
 
 // y for one tile of 16 rows of w after the other, or of 8. Warp s sums slice s directly from
 // memory. The block meets after each tile; then one warp, another one each time, finishes it.
-template <class X, bool Normed, bool HalfTile>
-__global__ void __launch_bounds__(32 * kMostSlices, 2)
+template <class X, bool Normed, bool HalfTile, bool Deep>
+__global__ void __launch_bounds__(32 * (Deep ? kDeepSlices : kMostSlices), 2)
     row_kernel(SmallMArgs args, RowDivision division, const uint4* x, const uint4* __restrict__ w) {
     pdl_trigger();
-    // Steps whose weights a lane has in registers: 32 of them.
-    constexpr int kAhead = HalfTile ? 8 : 4, kPacks = kRowStep / kPack;
+    // Steps whose weights a lane has in 32 registers, 48 if Deep.
+    constexpr int kAhead = HalfTile ? 8 : Deep ? 6 : 4, kPacks = kRowStep / kPack;
     extern __shared__ __align__(16) uint4 row_memory[];  // x, then [2][slices][kRowPitch] floats
     const int slice = __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x) / 32, 0);
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -105,24 +107,20 @@ __global__ void __launch_bounds__(32 * kMostSlices, 2)
     RowStep<HalfTile> steps[kAhead];
     int tile = blockIdx.x, turn = slice;
     uint32_t own = first_pack(tile);
+    float* sums = reinterpret_cast<float*>(row_memory + stride);
+    // x comes after whatever has been requested before it. So that is no more than the registers
+    // hold, and the norm's weights are first (docs/kernels/log/decode_step.md).
+    const int channels = static_cast<int>(args.k);
+    const RmsWeights<1> norm_weights(args.norm_weight, Normed ? channels : 0);
 #pragma unroll
     for (int i = 0; i < kAhead; ++i)
         if (i * kRowStep < columns) steps[i] = RowStep<HalfTile>(w + own + i * kPacks, upper);
-    // Columns that the registers do not hold: 128 bytes of each row for each of its four lanes.
-    for (int at = (kAhead + 2 * t) * kRowStep; at < columns; at += 8 * kRowStep) {
-        prefetch(w + own - t + at / kPack);
-        if (!HalfTile) prefetch(w + own - t + at / kPack + upper);
-    }
-    float* sums = reinterpret_cast<float*>(row_memory + stride);
+    pdl_wait();
     if constexpr (Normed) {
-        const int channels = static_cast<int>(args.k);
-        const RmsWeights<1> weights(args.norm_weight, channels);
-        pdl_wait();
         rms_norm_row(reinterpret_cast<X*>(row_memory), reinterpret_cast<const X*>(x), channels,
-                     args.norm_eps, weights);
+                     args.norm_eps, norm_weights);
         __syncthreads();
     } else {
-        pdl_wait();
         copy_slice(row_memory, x, begin, begin + columns);
     }
     const uint4* const row = row_memory + begin / kPack + t;
@@ -181,6 +179,7 @@ void one_row_product(Context& ctx, const SmallMArgs& args, const Tensor& x, cons
     const int64_t resident = int64_t{kRowWarps / args.slices} * multiprocessors();
     // Few outputs: tiles of eight, so that more multiprocessors read.
     const bool half = args.up == 0 && args.n / (kRowOutputs / 2) <= resident;
+    const bool deep = !half && (args.slices == kDeepSlices || args.slices == kDeepSlices - 1);
     const int64_t tiles = args.n / (half || args.up > 0 ? kRowOutputs / 2 : kRowOutputs);
     const size_t shared = static_cast<size_t>(args.k) * sizeof(__half) +
                           2 * static_cast<size_t>(args.slices * kRowPitch) * sizeof(float);
@@ -195,10 +194,12 @@ void one_row_product(Context& ctx, const SmallMArgs& args, const Tensor& x, cons
     };
     const auto with_type = [&](auto type) {
         using X = decltype(type);
-        if (args.norm_weight)
-            launch(half ? row_kernel<X, true, true> : row_kernel<X, true, false>);
-        else
-            launch(half ? row_kernel<X, false, true> : row_kernel<X, false, false>);
+        const auto with_norm = [&](auto normed) {
+            launch(half   ? row_kernel<X, normed(), true, false>
+                   : deep ? row_kernel<X, normed(), false, true>
+                          : row_kernel<X, normed(), false, false>);
+        };
+        args.norm_weight ? with_norm(std::true_type()) : with_norm(std::false_type());
     };
     x.dtype == Dtype::f16 ? with_type(__half{}) : with_type(__nv_bfloat16{});
 }

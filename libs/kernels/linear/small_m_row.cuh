@@ -15,6 +15,16 @@ __device__ inline uint4 load_once(const void* from) {
     return v;
 }
 
+// The same for loads that are to be requested before pdl_wait(): ptxas may move ld.global.nc to
+// after it.
+__device__ inline uint4 load_once_early(const void* from) {
+    uint4 v;
+    asm volatile("ld.global.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
+    return v;
+}
+
 // Whether one_row_product takes the operands; it may be gated, and appends nothing.
 bool takes_one_row(const Tensor& x, const Matrix& w);
 // Whether it computes the rms_norm of x too.
