@@ -4,7 +4,7 @@
 #include "kernels/linear/small_m_short_row.cuh"
 
 #include "kernels/linear/small_m_row.cuh"
-#include "kernels/norm/layer_norm.cuh"
+#include "kernels/norm/rms_norm.cuh"
 
 namespace hark::cuda {
 namespace {
@@ -75,13 +75,16 @@ struct ShortRowArgs {
     }
 };
 
+enum class ShortNorm { none, layer, rms };
+
 // Block b: outputs 16 b to 16 b + 15. Warp s sums slice s; the weights of its first `Steps` steps
 // are in registers before the wait.
-template <class T, bool Normed, Activation Act, bool Appends, int Steps>
+template <class T, ShortNorm Norm, Activation Act, bool Appends, int Steps>
 __global__ void __launch_bounds__(32 * kMostSlices)
     short_row_kernel(ShortRowArgs args, const T* x, const T* __restrict__ w) {
     pdl_trigger();
-    constexpr bool kLoops = Steps > kShortSteps && !Normed;  // a slice may have more steps
+    constexpr bool kNormed = Norm != ShortNorm::none, kRms = Norm == ShortNorm::rms;
+    constexpr bool kLoops = Steps > kShortSteps && !kNormed;  // a slice may have more steps
     __shared__ float sums[kMostSlices][kShortOutputs + 4];
     extern __shared__ __align__(16) uint8_t normed[];  // x's norm, if there is one
     const int slice = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -105,11 +108,15 @@ __global__ void __launch_bounds__(32 * kMostSlices)
         if (args.bias) bias = args.bias[n];
         if constexpr (Appends) cached = args.place<T>(n);
     }
-    const NormPack norm(args.norm_weight, args.norm_bias, Normed ? args.k : 0);
+    const NormPack norm(args.norm_weight, args.norm_bias, kNormed && !kRms ? args.k : 0);
+    const RmsWeights<1> rms_weights(args.norm_weight, kRms ? args.k : 0);
     pdl_wait();
-    if constexpr (Normed) {
+    if constexpr (kNormed) {
         T* const row = reinterpret_cast<T*>(normed);
-        norm_row(row, x, args.k, args.norm_eps, norm);
+        if constexpr (kRms)
+            rms_norm_row(row, x, args.k, args.norm_eps, rms_weights);
+        else
+            norm_row(row, x, args.k, args.norm_eps, norm);
         __syncthreads();
         x = row;
     }
@@ -154,22 +161,23 @@ __global__ void __launch_bounds__(32 * kMostSlices)
     if (Appends && cached) *cached = value;
 }
 
-template <class T, bool Normed>
+template <class T, ShortNorm Norm>
 auto short_kernel_of(const SmallMArgs& args) {
     using enum Activation;
-    if (args.append.keys) return short_row_kernel<T, Normed, none, true, kShortSteps>;
-    if (args.activation == gelu) return short_row_kernel<T, Normed, gelu, false, kShortSteps>;
+    if (args.append.keys) return short_row_kernel<T, Norm, none, true, kShortSteps>;
+    if (args.activation == gelu) return short_row_kernel<T, Norm, gelu, false, kShortSteps>;
     if (args.activation == gelu_tanh)
-        return short_row_kernel<T, Normed, gelu_tanh, false, kShortSteps>;
-    return short_row_kernel<T, Normed, none, false, kShortSteps>;
+        return short_row_kernel<T, Norm, gelu_tanh, false, kShortSteps>;
+    return short_row_kernel<T, Norm, none, false, kShortSteps>;
 }
 
 template <class T>
 auto long_kernel_of(const SmallMArgs& args) {
     using enum Activation;
-    if (!args.norm_weight) return short_row_kernel<T, false, none, false, kLongSteps>;
-    if (args.activation == gelu) return short_row_kernel<T, true, gelu, false, kLongSteps>;
-    return short_row_kernel<T, true, gelu_tanh, false, kLongSteps>;
+    constexpr ShortNorm kNone = ShortNorm::none, kLayer = ShortNorm::layer;
+    if (!args.norm_weight) return short_row_kernel<T, kNone, none, false, kLongSteps>;
+    if (args.activation == gelu) return short_row_kernel<T, kLayer, gelu, false, kLongSteps>;
+    return short_row_kernel<T, kLayer, gelu_tanh, false, kLongSteps>;
 }
 
 // Whether slices of more than kShortSteps are long_kernel_of()'s. With up to kLongSteps row_kernel
@@ -195,7 +203,9 @@ bool short_row_product(Context& ctx, const SmallMArgs& args, const LinearFusion&
     const bool is_long = steps > kShortSteps;
     const bool takes_slices = args.k % kUnit == 0 && (is_long ? takes_long_slices(args, steps)
                                                               : args.k <= kMostShortColumns);
-    const bool has_norm = !with.norm.weight || with.norm.kind == NormKind::layer;
+    const bool is_rms = with.norm.weight && with.norm.kind == NormKind::rms;
+    // Of the kernels with rms_norm one is needed, of a product of queries, keys and values.
+    const bool has_norm = !is_rms || (!is_long && args.activation == none && !args.append.keys);
     const bool has_epilogue =
         args.append.keys
             ? args.activation == none && args.append.type == x.dtype && args.append.d > 1
@@ -204,9 +214,10 @@ bool short_row_product(Context& ctx, const SmallMArgs& args, const LinearFusion&
     const size_t shared = args.norm_weight ? static_cast<size_t>(args.k) * size_of(x.dtype) : 0;
     const auto launch = [&](auto type) {
         using T = decltype(type);
-        const auto kernel = is_long            ? long_kernel_of<T>(args)
-                            : args.norm_weight ? short_kernel_of<T, true>(args)
-                                               : short_kernel_of<T, false>(args);
+        const auto kernel = is_long  ? long_kernel_of<T>(args)
+                            : is_rms ? short_row_kernel<T, ShortNorm::rms, none, false, kShortSteps>
+                            : args.norm_weight ? short_kernel_of<T, ShortNorm::layer>(args)
+                                               : short_kernel_of<T, ShortNorm::none>(args);
         pdl_launch(ctx, kernel, static_cast<unsigned>(ceil_div(args.n, kShortOutputs)),
                    static_cast<unsigned>(32 * args.slices), shared, ShortRowArgs(args),
                    static_cast<const T*>(x.data), static_cast<const T*>(w.data));
