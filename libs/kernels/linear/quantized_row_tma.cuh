@@ -15,6 +15,9 @@ constexpr int kMostSlices = 8, kBlocks = 2;  // warps of a block; blocks of a mu
 constexpr int kTogether = 2, kGroupsOfSums = 2 * kTogether;
 
 constexpr int kNormPacks = 2;  // of a thread, if x is normed
+// Chunks of a warp that are requested before the row that is normed. What is requested first is
+// brought first (docs/kernels/log/decode_step.md).
+constexpr int kEarlyChunks = 1;
 
 template <class Block>
 constexpr int kChunkBytes = RowOfChunks<Block>::kColumns / Block::kValues* Block::kBytes;
@@ -83,16 +86,22 @@ __global__ void __launch_bounds__(32 * kMostSlices, kBlocks)
         next_chunk = begin;
         next_group += step;
     };
+    const auto start_chunks = [&](int first, int last) {
 #pragma unroll 1
-    for (int i = 0; i < kStages<Block>; ++i) start_next(i);
-    __syncwarp();
+        for (int i = first; i < last; ++i) start_next(i);
+        __syncwarp();
+    };
     if constexpr (Normed) {
         const int channels = static_cast<int>(args.k);
         const RmsWeights<kNormPacks> weights(args.norm_weight, channels);
+        start_chunks(0, kEarlyChunks);
         pdl_wait();
-        rms_norm_row(row, x, channels, args.norm_eps, weights);
+        const RmsInputs<__half, kNormPacks> inputs_of_row(x, channels);
+        start_chunks(kEarlyChunks, kStages<Block>);
+        rms_norm_row(row, inputs_of_row, channels, args.norm_eps, weights);
         __syncthreads();
     } else {
+        start_chunks(0, kStages<Block>);
         pdl_wait();
     }
     const __half* inputs = Normed ? row : x;
