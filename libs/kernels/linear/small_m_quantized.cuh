@@ -17,6 +17,8 @@
 namespace hark::cuda {
 
 constexpr int kPitch = kGroupRows + 4;  // of a row's sums in shared memory
+// Blocks that follow one another where tiles may be empty, so that the others fill the GPU evenly.
+constexpr int64_t kBlocksInTurn = 8;
 
 // How a product is divided among warps.
 struct Division {
@@ -234,9 +236,12 @@ bool launch_quantized(Context& ctx, SmallMArgs args, const Tiles& tiles, int64_t
     int resident = 0;
     CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads,
                                                              static_cast<size_t>(shared)));
-    // Rounded down: a block more than there is room for would begin when the others end.
-    const int64_t of_tile =
-        std::max<int64_t>(1, int64_t{std::max(resident, 1)} * multiprocessors() / row_tiles);
+    // Rounded down: a block more than there is room for would begin when the others end. If some
+    // tiles are empty, and how many is not known here, several blocks follow one another.
+    const int64_t room = int64_t{std::max(resident, 1)} * multiprocessors();
+    int64_t of_tile = std::max<int64_t>(1, room / row_tiles);
+    if constexpr (Tiles::kChosen)
+        if (tiles.order) of_tile = ceil_div(kBlocksInTurn * room, row_tiles);
     const dim3 blocks(static_cast<unsigned>(row_tiles),
                       static_cast<unsigned>(std::min(group_count, of_tile)));
     pdl_launch(ctx, kernel, blocks, threads, static_cast<size_t>(shared), args, division, tiles, x,
