@@ -27,6 +27,7 @@ class ClusterLaunch {
         config_.attrs = attributes_.data();
         config_.numAttrs = 1;
         overlaps_ = handles_of(ctx).overlaps;
+        handles_of(ctx).ready_ids = nullptr;
         allow_shared(reinterpret_cast<const void*>(kernel), bytes);
     }
     ClusterLaunch(const ClusterLaunch&) = delete;

@@ -59,6 +59,9 @@ struct Handles {
     cublasLtHandle_t lt = nullptr;
     void* workspace = nullptr;  // cuBLASLt's, kWorkspaceBytes
     bool overlaps = false;      // pdl_launch's kernels may start before the previous one ends
+    // Ids that the latest kernel had waited for before it let the next one start, or null: the next
+    // one may read them before its own wait, past the L1 cache.
+    const int* ready_ids = nullptr;
     std::map<PlanKey, std::unique_ptr<ProductPlan>> plans;
 
     Handles() = default;
@@ -78,7 +81,8 @@ void enter(const Context& ctx, std::initializer_list<const Tensor*> tensors);
 // Programmatic dependent launch. A decoder's step is hundreds of small kernels, and usually each
 // starts when the previous one has ended and its writes are visible. From compute capability 9.0
 // the blocks of such a kernel start as soon as there is room, and wait inside. The kernel
-//   - calls pdl_trigger() first, so that the next kernel's blocks can start before it ends;
+//   - calls pdl_trigger() first, so that the next kernel's blocks can start before it ends, or
+//     after its wait, so that the next one may read ready_ids;
 //   - calls pdl_wait() in every thread, even one with nothing to do: its own end then
 //     implies the end of all kernels before it;
 //   - before that writes nothing, and reads only what uploads write (weights, norms, biases, ids,
@@ -119,6 +123,7 @@ void pdl_launch(Context& ctx, void (*kernel)(Parameters...), dim3 blocks, dim3 t
     config.stream = stream_of(ctx);
     config.attrs = &early;
     config.numAttrs = handles_of(ctx).overlaps ? 1 : 0;
+    handles_of(ctx).ready_ids = nullptr;
     CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...));
 }
 

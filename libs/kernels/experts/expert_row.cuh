@@ -51,14 +51,16 @@ __device__ void finish_groups(const SmallMArgs& args, const ExpertTiles::Tile& t
 }
 
 // y of one pair. Warp s sums slice s of each group of 16 rows of w; one more warp finishes them.
+// early: the experts are ready_ids, so weights are requested before the wait. The gated kernel lets
+// the next one start after its own wait, when they are ready.
 template <class Rows>
 __global__ void __launch_bounds__(32 * (kMostSlices + 1), kBlocks)
     expert_row_kernel(SmallMArgs args, ExpertTiles tiles, const typename Rows::X* x,
-                      const uint8_t* w, int stride, int stages) {
+                      const uint8_t* w, int stride, int stages, bool early) {
 #if HARK_HOPPER_CODE
     // [stages][kGroupRows * stride], x, SumsOfGroups, [stages] barriers
     extern __shared__ __align__(128) uint8_t memory[];
-    pdl_trigger();
+    if (!tiles.is_gated) pdl_trigger();
     const int group_bytes = kGroupRows * stride, k = static_cast<int>(args.k);
     const int outputs = tiles.is_gated ? kGroupRows / 2 : kGroupRows;
     const int n = static_cast<int>(args.n), groups = (n + outputs - 1) / outputs;
@@ -81,7 +83,8 @@ __global__ void __launch_bounds__(32 * (kMostSlices + 1), kBlocks)
         }
         hopper::fence_init();
     }
-    pdl_wait();
+    if (!early) pdl_wait();
+    if (tiles.is_gated) pdl_trigger();
     const auto tile = tiles.tile(args, blockIdx.x, 1);
     int next_group = blockIdx.y, next_stage = 0;
     const auto start_next = [&] {
@@ -101,12 +104,11 @@ __global__ void __launch_bounds__(32 * (kMostSlices + 1), kBlocks)
         if (++next_stage == stages) next_stage = 0;
     };
     const typename Rows::X* row = x + int64_t{tile.from(0)} * k;
-    if (finishes) {
+    if (finishes)
 #pragma unroll 1
         for (int i = 0; i < stages; ++i) start_next();
-    } else {
-        Rows::load_inputs(inputs, row, k, args.units, slice, args.slices);
-    }
+    if (early) pdl_wait();
+    if (!finishes) Rows::load_inputs(inputs, row, k, args.units, slice, args.slices);
     __syncthreads();
     if (tile.weights < 0) return write_nan(args, tile);
     if (finishes) return finish_groups(args, tile, shared, groups, start_next);
@@ -177,8 +179,10 @@ bool launch(Context& ctx, SmallMArgs args, const ExpertTiles& tiles, const typen
         std::max<int64_t>(1, int64_t{std::max(resident, 1)} * multiprocessors() / args.rows);
     const dim3 blocks(static_cast<unsigned>(args.rows),
                       static_cast<unsigned>(std::min(ceil_div(args.n, outputs), of_row)));
+    const bool early = !tiles.is_gated && handles_of(ctx).ready_ids == tiles.chosen;
     pdl_launch(ctx, kernel, blocks, threads, shared, args, tiles, x, w, static_cast<int>(stride),
-               stages);
+               stages, early);
+    if (tiles.is_gated) handles_of(ctx).ready_ids = tiles.chosen;
     return true;
 }
 

@@ -40,7 +40,7 @@ struct ExpertTiles {
         }
     };
     __device__ Tile tile(const SmallMArgs&, int i, int) const {
-        const PairTile own = order ? tiles[i] : PairTile{chosen[i], i, 1};
+        const PairTile own = order ? tiles[i] : PairTile{__ldcg(chosen + i), i, 1};
         const bool is_expert = 0 <= own.expert && own.expert < experts;
         const bool there = is_expert ? begin <= own.expert && own.expert < end : begin == 0;
         return {*this, own.expert, own.first, there ? own.rows : 0,
