@@ -56,11 +56,46 @@ void simt_product(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilo
     });
 }
 
+// The kernels of a product: those of many rows, then those of few.
+enum class Way {
+    streamed,
+    medium,
+    gated,
+    gemm,
+    tiled_by_wgmma,
+    tiled,
+    small_quantized,
+    small,
+    simt
+};
+
+Way way_of(const Context& ctx, const Tensor& y, const Tensor& x, const Matrix& w,
+           const Epilogue& then, const LinearFusion& with) {
+    const bool is_in_blocks = is_quantized(w.values.dtype);
+    if (x.rows() >= gemm_rows(ctx, x, w)) {
+        if (ctx.batch_invariant) return Way::gemm;
+        if (!with.append && has_streamed_m_product(y, x, w, then)) return Way::streamed;
+        if (has_medium_m_product(y, x, w, then, with.gated)) return Way::medium;
+        if (with.gated && has_gated_m_product(y, x, w, then)) return Way::gated;
+        return Way::gemm;
+    }
+    if (is_in_blocks && !ctx.batch_invariant && x.rows() >= kTiledRowsOfBlocks)
+        return has_quantized_wgmma() ? Way::tiled_by_wgmma : Way::tiled;
+    if (is_in_blocks) return Way::small_quantized;
+    return has_small_m_product(x, w) ? Way::small : Way::simt;
+}
+
+// Whether that way's kernel computes f(gate) * up, or leaves it to the rows' own.
+bool gates(Way way, const Tensor& x, const Matrix& w) {
+    return way == Way::streamed || way == Way::medium || way == Way::gated ||
+           way == Way::tiled_by_wgmma || gates_rows(x, w);
+}
+
 // Whether the norm is computed by the product's kernel, or by the one that rounds x to fp8.
-bool fuses_norm(const Context& ctx, const Tensor& x, const Matrix& w, const Epilogue& then,
-                const LinearFusion& with, bool many) {
+bool fuses_norm(const Context& ctx, Way way, const Tensor& x, const Matrix& w, const Epilogue& then,
+                const LinearFusion& with) {
     const Norm& norm = with.norm;
-    if (many) return rounds_x(x, w, then) && norms_fp8_rows(x, norm);
+    if (way <= Way::gemm) return rounds_x(x, w, then) && norms_fp8_rows(x, norm);
     if (norm.kind == NormKind::rms)
         return !with.append &&
                (norms_one_row(x, w, norm) || norms_quantized_row(ctx, x, w, norm, with.gated));
@@ -75,17 +110,8 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     enter(ctx, {&y, &x, &w.values, &w.scales, &then.bias, &then.residual});
     const int64_t rows = x.rows();
     if (rows == 0 || w.values.dim(0) == 0) return;
-    const bool many = rows >= gemm_rows(ctx, x, w);
-    const bool in_tiles =
-        is_quantized(w.values.dtype) && !many && !ctx.batch_invariant && rows >= kTiledRowsOfBlocks;
-    const bool by_wgmma = in_tiles && has_quantized_wgmma();
-    const bool is_streamed =
-        many && !ctx.batch_invariant && !append && has_streamed_m_product(y, x, w, then);
-    const bool is_medium =
-        many && !ctx.batch_invariant && has_medium_m_product(y, x, w, then, gated);
-    const bool is_gated_m =
-        many && !ctx.batch_invariant && gated && has_gated_m_product(y, x, w, then);
-    if (norm.weight && !fuses_norm(ctx, x, w, gated ? Epilogue{then.bias} : then, with, many)) {
+    const Way way = way_of(ctx, y, x, w, then, with);
+    if (norm.weight && !fuses_norm(ctx, way, x, w, gated ? Epilogue{then.bias} : then, with)) {
         const Arena::Scope scope(ctx.arena);
         Tensor normed = ctx.arena.tensor(x.dtype, {rows, x.dim(-1)});
         if (norm.kind == NormKind::rms)
@@ -94,7 +120,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
             cuda::layer_norm(ctx, normed, x, norm.weight, norm.bias, norm.eps);
         return cuda::linear(ctx, y, normed, w, then, {.append = append, .gated = gated});
     }
-    if (gated && !gates_rows(x, w) && !by_wgmma && !is_medium && !is_streamed && !is_gated_m) {
+    if (gated && !gates(way, x, w)) {
         const Arena::Scope scope(ctx.arena);
         const Tensor halves = ctx.arena.tensor(y.dtype, {rows, w.values.dim(0)});
         cuda::linear(ctx, halves, x, w, {.bias = then.bias}, {.norm = norm});
@@ -109,19 +135,29 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
     if (append)
         enter(ctx,
               {&append->keys, &append->values, &append->rows.block_table, &append->rows.length});
-    if (is_streamed) return streamed_m_product(ctx, y, x, w, then, norm, gated);
-    if (is_medium) return medium_m_product(ctx, y, x, w, then, gated);
-    if (is_gated_m) return gated_m_product(ctx, y, x, w, then.activation);
-    if (many) return gemm(ctx, y, x, w, then, norm);
-    if (in_tiles) {
-        require(!append && (by_wgmma || !gated),
+    if (way == Way::tiled_by_wgmma || way == Way::tiled)
+        require(!append && (way == Way::tiled_by_wgmma || !gated),
                 "internal error: these tiles of quantised weights do not fuse that");
-        return by_wgmma ? tiled_quantized_wgmma(ctx, y, x, w, then, with)
-                        : tiled_quantized(ctx, y, x, w, then);
+    switch (way) {
+        case Way::streamed:
+            return streamed_m_product(ctx, y, x, w, then, norm, gated);
+        case Way::medium:
+            return medium_m_product(ctx, y, x, w, then, gated);
+        case Way::gated:
+            return gated_m_product(ctx, y, x, w, then.activation);
+        case Way::gemm:
+            return gemm(ctx, y, x, w, then, norm);
+        case Way::tiled_by_wgmma:
+            return tiled_quantized_wgmma(ctx, y, x, w, then, with);
+        case Way::tiled:
+            return tiled_quantized(ctx, y, x, w, then);
+        case Way::small_quantized:
+            return small_m_quantized(ctx, y, x, w, then, with);
+        case Way::small:
+            return small_m_product(ctx, y, x, w, then, with);
+        case Way::simt:
+            return simt_product(ctx, y, x, w, then);
     }
-    if (is_quantized(w.values.dtype)) return small_m_quantized(ctx, y, x, w, then, with);
-    if (has_small_m_product(x, w)) return small_m_product(ctx, y, x, w, then, with);
-    simt_product(ctx, y, x, w, then);
 }
 
 }  // namespace hark::cuda
