@@ -28,7 +28,7 @@ for tool in "$bin"/*; do
 done
 
 # Debian 12's Slurm needs cgroups of systemd; this one can do without.
-mkdir -p "$root/etc/slurm" "$root/tmp/slurm"/{ctld,d}
+mkdir -p "$root/etc/slurm" "$root/tmp/slurm/ctld" "$work/slurmd"
 echo "CgroupPlugin=disabled" > "$root/etc/slurm/cgroup.conf"
 cat > "$root/etc/slurm/slurm.conf" <<END
 ClusterName=hark
@@ -46,7 +46,7 @@ SlurmdParameters=config_overrides
 ReturnToService=2
 MailProg=/bin/true
 StateSaveLocation=/tmp/slurm/ctld
-SlurmdSpoolDir=/tmp/slurm/d
+SlurmdSpoolDir=$work/slurmd
 SlurmctldPidFile=/tmp/slurm/ctld.pid
 SlurmdPidFile=/tmp/slurm/d.pid
 KillWait=3

@@ -95,9 +95,12 @@ expect_same "a run that was cancelled, and begun again"
 out="$work/node"
 submit --elements 2
 until_true 60 "[ -n \"\$(ls $out/*.done 2> /dev/null)\" ]" || fail "no shard is done"
-# The workers end with their machine, without a signal that they could answer.
-scontrol update nodename=hark1 state=down reason=test
+# The workers end with their machine, without a signal that they could answer, and nobody reports their end.
+steps="$(grep -lsx slurmstepd /proc/[0-9]*/comm | cut -d / -f 3)"
+kill -STOP $steps
 kill -KILL $(cut -d ' ' -f 3 "$out"/.claims/.worker.*)
+scontrol update nodename=hark1 state=down reason=test
+kill -CONT $steps
 until_true 30 "scontrol show job ${array}_1 | grep -q Restarts=1" || fail "no element was queued again"
 [ -n "$(ls "$out/.claims")" ] || fail "no claim is left"
 [ "$(sinfo -h -o %T)" = idle ] || scontrol update nodename=hark1 state=resume
@@ -105,18 +108,42 @@ for n in 1 2; do scontrol update jobid="${array}_$n" starttime=now+3 2> /dev/nul
 finish
 expect_same "a node that was lost"
 
-# gpt-train's two ranks find one another by a file: this Slurm has no MPI.
+# By turns the script alone is killed, whose sbatch may still submit, and all that it runs. Held jobs stay in the queue.
+RANDOM=11
+for ((n = 0; n < 20; n++)); do
+    out="$work/kills$n"
+    command=("$slurm" --shards "$work/shards" --output-dir "$out" --elements 2 --sbatch --hold -- --model "$model")
+    begun="${EPOCHREALTIME/./}"
+    [ "$n" -gt 0 ] || { "${command[@]}" > /dev/null 2>&1 && took=$((${EPOCHREALTIME/./} - begun)) && continue; }
+    setsid "${command[@]}" > /dev/null 2>&1 &
+    printf -v moment %07d $((RANDOM * took / 32768))
+    sleep "${moment:0:-6}.${moment: -6}"
+    kill -KILL $([ $((n % 2)) = 0 ] || echo -- -)$! 2> /dev/null
+    wait $! 2> /dev/null
+    read -r array merge <<< "$("${command[@]}" 2> "$work/said")" || fail "hark slurm after a kill: $(cat "$work/said")"
+    name="$(squeue -h -j "$array" -o %j | head -n 1)"
+    [ "$(squeue -h --name "$name" -o %F | sort -u) $(squeue -h --name "$name-merge" -o '%F %E')" = \
+        "$array $merge afterany:${array}_*(unfulfilled)" ] || fail "after kill $n: $(squeue -o '%F %j %E')"
+    [ "$("${command[@]}" 2> /dev/null)" = "$array $merge" ] || fail "the same command names other jobs"
+done
+scancel --me
+echo "ok: 20 kills of hark slurm lose no job and submit none twice"
+
+# gpt-train's two ranks find one another by a file, without MPI.
 for ((i = 0; i < 2000; i++)); do echo "Line $((i * i % 997)), and the king said no."; done > "$work/text"
 gpt-tokenize --train-tokenizer --vocab-size 256 --output-dir "$work/tok" "$work/text" 2> /dev/null ||
     fail "gpt-tokenize"
 gpt-tokenize --tokenizer "$work/tok" "$work/text" > "$work/train.bin" || fail "gpt-tokenize"
-train() { # OUT: as a job of its own
+train() { # OUT [OPTION of srun]: as a job of its own; without an option the ranks meet by a file
+    local meeting="--rendezvous $1.meeting"
+    [ $# = 1 ] || meeting=""
     cat > "$1.sh" <<END
 #!/bin/bash
 #SBATCH --ntasks 2 --requeue --open-mode append --output $1.log
-srun --ntasks 2 --kill-on-bad-exit gpt-train --train $work/train.bin --tokenizer $work/tok --layers 2 \
+export OMPI_MCA_mpi_yield_when_idle=1 # ranks that wait leave the cores to others
+srun --ntasks 2 --kill-on-bad-exit ${2:-} gpt-train --train $work/train.bin --tokenizer $work/tok --layers 2 \
     --width 32 --heads 2 --sequence-length 32 --batch-size 4 --steps 1000 --save-every 50 --threads 1 --device cpu \
-    --output-dir $1 --rendezvous $1.meeting
+    --output-dir $1 $meeting
 END
     job="$(sbatch --parsable "$1.sh")" || fail "sbatch"
 }
@@ -137,4 +164,13 @@ for file in model optimizer; do
     cmp "$work"/{whole,again}/step-00001000/$file.safetensors || fail "srun: other bits after a requeue"
 done
 echo "ok: gpt-train under srun, and killed and queued again"
+
+# The same by MPI: Slurm's PMIx tells the ranks where they are.
+srun --mpi=list 2>&1 | grep -qw pmix || fail "this Slurm has no PMIx: $(srun --mpi=list 2>&1)"
+train "$work/pmix" --mpi=pmix
+until_done "$work/pmix"
+for file in model optimizer; do
+    cmp "$work"/{whole,pmix}/step-00001000/$file.safetensors || fail "srun --mpi=pmix: other bits than without MPI"
+done
+echo "ok: gpt-train under srun --mpi=pmix"
 echo "all stories passed"
