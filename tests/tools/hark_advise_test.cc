@@ -106,6 +106,9 @@ TEST_F(Advise, OfAConfigAlone) {
     const ProcessResult here = run_shell("cd '" + home_.path().string() +
                                          "' && hark-advise --model ./config.json --gpu l4");
     EXPECT_EQ(here.out.rfind(home_.path().filename().string() + " (", 0), 0u) << here.out;
+    const fs::path named = home_.path() / "small.en.json";
+    fs::copy(config, named);
+    EXPECT_EQ(json("--model '" + named.string() + "' --gpu l4")["model"], "small.en");
     expect_fails_without_output(advise("-m '" + config.string() + "' --device cpu --run"), 1,
                                 config.string());
 }

@@ -9,6 +9,7 @@
 #include "core/models/models.h"
 #include "core/models/published_models.h"
 #include "gpt/families/gguf_types.h"
+#include "gpt/families/model_folder.h"
 #include "gpt/families/published_shapes.h"
 #include "hub/model_handle.h"
 #include "hub/tensor_list.h"
@@ -95,7 +96,9 @@ std::optional<Shape> published_shape(const std::string& name) {
 Shape shape_of_config(const fs::path& path) {
     const std::string text = read_file(path, size_t{1} << 20);
     const auto root = parse_json(text, path.string());
-    const std::string name = fs::absolute(path).lexically_normal().parent_path().filename();
+    const fs::path whole = fs::absolute(path).lexically_normal();
+    const std::string name =
+        whole.filename() == gpt::kConfigFile ? whole.parent_path().filename() : whole.stem();
     if (root.is_object() && root.value("model_type", "") == "whisper")
         return Shape(name, whisper::parse_config(text, path.string()));
     return Shape(name, gpt::parse_config(text, path.string()));
