@@ -28,7 +28,7 @@ entries() {
             scopes("Server", "serve")
             scopes("Commands", "pipelines hark transcribe live ask summarize search batch worker parallel slurm lambda " \
                 "server plot plots shard shards doctor advise advice profile trace cli core packages wasm tools")
-            scopes("Computing", "kernels cuda runtime linear attention experts sampling quant nn")
+            scopes("Computing", "kernels cuda runtime linear attention experts norm rope sampling quant nn")
             scopes("-", "bench build ci docs scripts test tests")
             area[""] = "Commands"
             split("Commands|Speech|Language models|Models and their files|Training|Server|Computing", areas, "|")
