@@ -13,6 +13,7 @@ extern const PanelKernels kVnniPanels;
 extern const TileKernels kVnniTiles;
 extern const IntegerAttention kVnniAttention;
 extern const TileKernels kAmxTiles;
+extern const SplitKernels kAmxSplits;
 bool may_use_tiles();
 #endif
 #ifdef HARK_ARM64
@@ -48,6 +49,7 @@ const std::vector<CpuKernels>& supported() {
                 found.push_back(found.back());
                 found.back().name = "avx512_amx";
                 found.back().tiles = &kAmxTiles;
+                if (__builtin_cpu_supports("amx-bf16")) found.back().splits = &kAmxSplits;
             }
         }
 #endif

@@ -7,6 +7,7 @@
 
 #include "core/tensor.h"
 #include "kernels/attention/cpu/integer_attention.h"
+#include "kernels/linear/cpu/split_products.h"
 #include "kernels/ops.h"
 #include "kernels/quant/cpu/byte_products.h"
 #include "kernels/quant/cpu/panel_products.h"
@@ -17,7 +18,7 @@ namespace hark {
 // into the next rows.
 inline constexpr int64_t kBytesAhead = 8192;
 
-// Rows of weights as stored, (n, size) of f32, f16 or bf16.
+// Rows of weights as stored, (n, size); products() takes f32, f16 and bf16.
 struct StoredRows {
     const void* values = nullptr;
     Dtype dtype = Dtype::f32;
@@ -76,6 +77,7 @@ struct CpuKernels {
     const PanelKernels* panels;                 // or none
     const TileKernels* tiles;                   // or none; with them, bytes
     const IntegerAttention* integer_attention;  // or none
+    const SplitKernels* splits;                 // or none
 
     // y[t * ldy + n - begin] = sum over k of x[t * ldx + k] * w[n][k], for n in [begin, end) and
     // t in [0, t_size). The order of a sum depends neither on t_size nor on the range.

@@ -23,6 +23,7 @@ static constexpr CpuKernels kTable = {
     .panels = nullptr,
     .tiles = nullptr,
     .integer_attention = nullptr,
+    .splits = nullptr,
     .products = products,
     .products_int8 = products_int8,
     .block_products = block_products,

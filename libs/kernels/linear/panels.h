@@ -9,15 +9,16 @@ inline constexpr int64_t kPanelRows = 512;  // of x, whose sums stay in the seco
 // Outputs whose epilogue is one: of 32 alone it takes 17% of the time at K = 768, of 128 7%.
 inline constexpr int64_t kOutputsAtOnce = 128;
 
-// Rows of weights in a panel, rows of x that are multiplied with it, and the bytes that a worker
-// needs for that.
+// Rows of weights in a panel, rows of x that are multiplied with it, the bytes that a worker needs
+// for that, and how many panels are multiplied at once.
 struct PanelSizes {
-    int64_t outputs, most_rows, multiple, scratch;
+    int64_t outputs, most_rows, multiple, scratch, at_once = 1;
 };
 
 // Many rows, panels for kOutputsAtOnce outputs at a time. products(sums, ld, t, rows, row, count,
 // scratch) multiplies rows [t, t + rows) of x, at most sizes.most_rows or fewer if there are more
-// threads than panels, with weights [row, row + count); t is a multiple of sizes.multiple.
+// threads than panels, with weights [row, row + count) of up to sizes.at_once panels; t is a
+// multiple of sizes.multiple.
 template <class Products>
 void in_panels(Context& ctx, float* y, int64_t t_size, int64_t n_size, const PanelSizes& sizes,
                const EpiloguePointers& then, const Products& products) {
@@ -39,14 +40,15 @@ void in_panels(Context& ctx, float* y, int64_t t_size, int64_t n_size, const Pan
             const int64_t rows = std::min(rows_at_once, t_size - t);
             const int64_t count =
                 std::min({kOutputsAtOnce / outputs, last - i, panels - i % panels});
-            for (int64_t n = 0; n < count * outputs; n += outputs)
+            const int64_t end = std::min(count * outputs, n_size - begin);
+            for (int64_t n = 0; n < end; n += outputs * sizes.at_once)
                 products(product + n, kOutputsAtOnce, t, rows, begin + n,
-                         std::min(outputs, n_size - begin - n), scratch + worker * sizes.scratch);
+                         std::min(outputs * sizes.at_once, end - n),
+                         scratch + worker * sizes.scratch);
             for (int64_t row = 0; row < rows; ++row) {
                 const int64_t place = (t + row) * n_size + begin;
                 cpu.epilogue(y + place, product + row * kOutputsAtOnce, at(then.bias, begin),
-                             at(then.residual, place), std::min(count * outputs, n_size - begin),
-                             then.activation);
+                             at(then.residual, place), end, then.activation);
             }
             i += count;
         }

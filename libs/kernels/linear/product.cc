@@ -6,6 +6,7 @@
 #include "kernels/linear/onednn.h"
 #include "kernels/linear/panels.h"
 #include "kernels/linear/quantized_product.h"
+#include "kernels/linear/split_product.h"
 #include "kernels/quant/fp8_rows.h"
 
 namespace hark {
@@ -231,6 +232,7 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
     if (w.values.dtype == Dtype::bf16 && cpu.has_bf16 && !w.exact_x)
         return gemm_bf16(ctx, y, x, t_size, w, then);
     if (w.values.dtype == Dtype::i8 && cpu.has_int8) return gemm_int8(ctx, y, x, t_size, w, then);
+    if (cpu.splits && w.values.dtype != Dtype::i8) return split_product(ctx, y, x, t_size, w, then);
     if (is_quantized(w.values.dtype) && cpu.panels)
         return many_quantized_rows(ctx, y, x, t_size, w, then);
     product_f32(ctx, y, x, t_size, w, then);
