@@ -80,8 +80,8 @@ TEST_P(PackedAttention, WrongShapesAreErrors) {
     EXPECT_THROW(call(out, x, 2, three), Error);
 }
 
-const DeviceCase kCases[] = {kCpuCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
-INSTANTIATE_TEST_SUITE_P(Devices, PackedAttention, testing::ValuesIn(kCases), name_of_case);
+const DeviceCase kPackedCases[] = {kCpuCase, kCudaF32Case, kCudaF16Case, kCudaBf16Case};
+INSTANTIATE_TEST_SUITE_P(Devices, PackedAttention, testing::ValuesIn(kPackedCases), name_of_case);
 
 }  // namespace
 }  // namespace hark::test

@@ -123,7 +123,11 @@ __global__ void __launch_bounds__(kThreads, kSplitBlocksAtOnce<Steps>)
     }
     __syncthreads();
     const bool copies = threadIdx.x >= kComputing, early = copies && args.kv_ready;
-    constexpr bool kShares = kSplitBlocksAtOnce < Steps >> 1;
+    constexpr int kAtOnce = kSplitBlocksAtOnce<Steps>;
+    constexpr bool kShares = kAtOnce > 1;
+    // What a block's registers are at its start, in eights per thread, is all that can be taken.
+    static_assert(!kShares || 24 * kCopying + 104 * kComputing <=
+                                  65536 / (kAtOnce * kThreads) / 8 * 8 * kThreads);
     if (!early) pdl_wait();
     if (copies) {
         hopper::give_registers<kShares ? 24 : 40>();

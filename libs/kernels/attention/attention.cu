@@ -140,6 +140,7 @@ bool attend_packed(Context& ctx, const Tensor& out, const Tensor& q_k_v, int64_t
                    const BatchLayout& rows, const AttentionOptions& options) {
     const int64_t c = out.dim(-1);
     if (!is_16_bit(q_k_v.dtype) || c % 8 != 0) return false;
+    if (reinterpret_cast<uintptr_t>(q_k_v.data) % 16 != 0) return false;
     // Not a cache: its shape, and where the first head's columns begin.
     const auto columns = [&](int64_t first) {
         auto* const data = static_cast<std::byte*>(q_k_v.data) + first * 2;

@@ -17,6 +17,7 @@ void check_packed_attention(const Tensor& out, const Tensor& q_k_v, int64_t head
         " rows in all, found ", rows.sequences(), " of up to ", rows.max_queries, " rows and ",
         rows.max_length, " keys");
     check_one_block(kOp, rows);
+    require(!rows.kv_ready, kOp, ": keys are of these rows, so they cannot be ready");
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ __global__ void __launch_bounds__(32 * kMostSlices, kBlocks)
     if constexpr (Normed) {
         const int channels = static_cast<int>(args.k);
         const RmsWeights<kNormPacks> weights(args.norm_weight, channels);
+        static_assert(kEarlyChunks <= kStages<Block>);
         start_chunks(0, kEarlyChunks);
         pdl_wait();
         const RmsInputs<__half, kNormPacks> inputs_of_row(x, channels);
