@@ -153,17 +153,17 @@ struct LinearFusion {
 
 // y (T, N) = epilogue(x (T, K) W^T), or (T, N / 2) if gated. With a norm y is not x.
 // CPU: up to 16 rows are multiplied from the stored weights, and a row's bits do not depend on the
-// other rows. They are f32 sums, except for int8 weights (integers, x rounded to over 13 bits at
-// K = 1536) and quantised weights (integers, x rounded to 16 bits). With more rows x is rounded to
+// other rows. They are f32 sums, except for int8 weights (integers, x rounded to over 13 bits at K
+// = 1536) and quantised weights (integers, x rounded to 16 bits). With more rows x is rounded to
 // bf16 for bf16 weights without exact_x and to int8 for int8 weights if the processor multiplies
-// those, and to 16 bits for quantised weights if it has AVX-512 and VNNI. Up to 16 rows, and with
-// quantised weights there, no bit depends on the number of threads. With ctx.few_row_products all
-// rows are computed in this way. GPU: with ctx.batch_invariant a row's bits depend neither on the
-// other rows nor on their number, below 1500 rows and from 1500 on; without it the faster products
-// begin at 33 rows (16-bit weights), 96 (quantised ones) or 192. fp8 weights: from 1500 rows on, or
-// from 33 if rows may depend on their number, a GPU of compute capability 9.0 rounds each row of x
-// to e4m3 with a scale of its own (quantize_fp8) if K is a multiple of 16; fewer rows, and all on
-// the CPU, are multiplied as they are.
+// those, and to 16 bits for quantised weights if it has AVX-512 and VNNI. With AMX the others are
+// sums of bf16 parts (docs/kernels/cpu.md). Up to 16 rows, and with quantised weights there, no bit
+// depends on the number of threads. With ctx.few_row_products all rows are computed in this way.
+// GPU: with ctx.batch_invariant a row's bits depend neither on the other rows nor on their number,
+// below 1500 rows and from 1500 on; without it the faster products begin at 33 rows (16-bit
+// weights), 96 (quantised ones) or 192. fp8 weights: from 1500 rows on, or from 33 if rows may
+// depend on their number, an sm_90 GPU rounds each row of x to e4m3 with a scale of its own
+// (quantize_fp8) if K is a multiple of 16; others, and all on the CPU, are not rounded.
 void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& then = {},
             const LinearFusion& with = {});
 

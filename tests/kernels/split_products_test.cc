@@ -1,6 +1,7 @@
 // Products of many rows in bf16 parts, where the processor has them.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -97,7 +98,8 @@ TEST_F(Splits, AgreeWithTheSumInDouble) {
 // Infinity becomes NaN, since its parts are infinity and NaN.
 TEST_F(Splits, OfWhatIsNotFiniteAreNotFinite) {
     for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16, Dtype::q8_0})
-        for (const float value : {std::numeric_limits<float>::infinity(), NAN}) {
+        for (const float value :
+             {std::numeric_limits<float>::infinity(), NAN, std::bit_cast<float>(0xffffffffu)}) {
             const int64_t t = 3, n = 5, k = 64;
             const Weights w(dtype, n, k);
             std::vector<float> x = random_values(t * k, 3);

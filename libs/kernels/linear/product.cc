@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kBlockWeights = 1 << 22;  // converted at a time, at most
 // Columns of a panel of weights that is packed: 128 KB in the second cache.
 constexpr int64_t kPackedDepth = 512;
+// Up to 32 rows, bf16 parts of the weights cost what they save (docs/kernels/log/cpu.md).
+constexpr int64_t kMostUnsplitRows = 32;
 
 // Up to kFewRowsOnCpu rows, directly from the stored weights; each weight is read once.
 void small_m(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
@@ -232,7 +234,8 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
     if (w.values.dtype == Dtype::bf16 && cpu.has_bf16 && !w.exact_x)
         return gemm_bf16(ctx, y, x, t_size, w, then);
     if (w.values.dtype == Dtype::i8 && cpu.has_int8) return gemm_int8(ctx, y, x, t_size, w, then);
-    if (cpu.splits && w.values.dtype != Dtype::i8) return split_product(ctx, y, x, t_size, w, then);
+    if (cpu.splits && w.values.dtype != Dtype::i8 && t_size > kMostUnsplitRows)
+        return split_product(ctx, y, x, t_size, w, then);
     if (is_quantized(w.values.dtype) && cpu.panels)
         return many_quantized_rows(ctx, y, x, t_size, w, then);
     product_f32(ctx, y, x, t_size, w, then);

@@ -45,12 +45,20 @@ auto with_split(Dtype dtype, const Use& use) {
     return use(Split<2, 2>());
 }
 
+// A NaN of all ones would be rounded to zero: every NaN becomes the usual one.
+[[gnu::always_inline]] inline F with_usual_nan(F x) {
+    const F nan = _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000));
+    return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
+}
+
 // The bf16 parts of 32 numbers: each the nearest to what the parts before it leave. Word i holds
-// columns i and 16 + i.
+// columns i and 16 + i. Infinity, and what rounds to it, leaves NaN.
 template <int count>
 [[gnu::always_inline]] inline void split(F first, F second, I (&parts)[count]) {
     const I half = _mm512_set1_epi32(0x8000), upper = _mm512_set1_epi32(static_cast<int>(~0xffffu));
     constexpr int kFirstOrSecondAndMask = 0xf8;
+    first = with_usual_nan(first);
+    second = with_usual_nan(second);
 #pragma GCC unroll 3
     for (int i = 0; i < count; ++i) {
         const I a = _mm512_add_epi32(_mm512_castps_si512(first), half);
