@@ -81,8 +81,9 @@ fetch_remote() {
         # Its ten retries within each try take minutes if nothing answers.
         said="$(rclone copyto --retries 3 --retries-sleep 2s --low-level-retries 2 -q -- "$from" "$part" 2>&1)" ||
             status=$?
-        # rclone's exit statuses of a folder and of a file that are not found.
+        # rclone's exit statuses of a folder and of a file that are not found. A folder is copied whole.
         [ "$status" != 3 ] && [ "$status" != 4 ] || status=never
+        [ ! -d "$part" ] || { status=never said="it is a folder" && rm -rf "$part"; }
     fi
     if [ "$status" = 0 ]; then
         # Older than every transcript of it: hark batch would do it again.
