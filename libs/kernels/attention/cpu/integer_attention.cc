@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/cpu/lanes.h"
+
 namespace hark {
 namespace {
 
@@ -25,12 +27,6 @@ constexpr int64_t kChain = 128;        // keys whose products are summed exactly
 constexpr float kScores = 1 << 30;     // the largest: differences fit 32 bits
 constexpr int32_t kWeights = INT16_MAX, kValues = 511;
 static_assert(kChain * kWeights * kValues <= INT32_MAX);
-
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-__mmask16 first_lanes(int64_t n) {
-    return n >= kLanes ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
-}
 
 F magnitude(F x) { return _mm512_abs_ps(x); }
 

@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/lanes.h"
 #include "kernels/linear/cpu/split_products.h"
+#include "kernels/quant/cpu/tile_shapes.h"
 #include "kernels/quant/cpu/transpose.h"
 
 namespace hark {
@@ -20,15 +22,8 @@ constexpr int64_t kNumbers = 256;  // of 32 bits in a tile
 // Columns at a time: their weights' parts stay in the second cache, and sums are chains of them.
 constexpr int64_t kDepth = 1024;
 
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-// Their layout is in Intel's manual, volume 1, chapter 18. g++ 12 takes only literals as tiles.
-struct alignas(64) TileShapes {
-    uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-constexpr TileShapes kShapes{};
+constexpr TileShapes kShapes = {.row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                                .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
 // Parts of the weights and of x. Products of parts i and j, from 0 on, are left out for i + j >= x.
 template <int weights, int x>
@@ -69,11 +64,6 @@ template <int count>
         first = _mm512_sub_ps(first, _mm512_castsi512_ps(_mm512_and_si512(a, upper)));
         second = _mm512_sub_ps(second, _mm512_castsi512_ps(_mm512_and_si512(b, upper)));
     }
-}
-
-__mmask16 first_lanes(int64_t n) {
-    if (n <= 0) return 0;
-    return n >= 16 ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
 }
 
 F load(const float* from, __mmask16 lanes) { return _mm512_maskz_loadu_ps(lanes, from); }
@@ -258,8 +248,6 @@ int64_t arranged_bytes(int64_t size, Dtype weights) {
     });
 }
 
-int64_t tiles_of(int64_t t_size) { return (t_size + kRows - 1) / kRows; }
-
 int64_t scratch_bytes(Dtype weights) {
     return with_split(weights, [](auto split) {
         return kSplitOutputs / kRows * kDepth / kColumns * split.kWeights * kNumbers * int64_t{4};
@@ -278,7 +266,7 @@ void multiply_all(float* y, int64_t ldy, const int32_t* x, int64_t t_size, const
     const int64_t next_x = round_up(w.size, kColumns) / kColumns * Parts::kX * kNumbers;
     for (int64_t k = 0; k < w.size; k += kDepth, x += kDepth / kColumns * Parts::kX * kNumbers) {
         const int64_t depth = std::min(kDepth, w.size - k);
-        const int64_t steps = (depth + kColumns - 1) / kColumns;
+        const int64_t steps = round_up(depth, kColumns) / kColumns;
         const int64_t next_w = steps * Parts::kWeights * kNumbers;
         pack<Parts::kWeights>(packed, w, k, depth, count);
         for (int64_t t = 0; t < t_size; t += 2 * kRows)

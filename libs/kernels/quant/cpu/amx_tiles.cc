@@ -3,19 +3,13 @@
 #include <unistd.h>
 
 #include "kernels/quant/cpu/tile_panels.h"
+#include "kernels/quant/cpu/tile_shapes.h"
 
 namespace hark {
 namespace {
 
 // Tiles 0 and 1: int32 sums of the high and low bytes (weights, rows of x). Tile 2: weights
 // (weights, bytes of a group). Tiles 3 and 4: high and low bytes of x (four columns, rows of x).
-// Their layout is in Intel's manual, volume 1, chapter 18. g++ 12 takes only literals as tiles.
-struct alignas(64) TileShapes {
-    uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {};
-    uint8_t rows[16] = {};
-};
-
 template <int shared>
 constexpr TileShapes kShapes = [] {
     TileShapes shapes;
