@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/attention/attention_checks.h"
 #include "kernels/attention/attention_kernels.cuh"
 #include "kernels/attention/decode_new_rows.cuh"
 #include "kernels/batch_layout.h"
@@ -172,13 +173,9 @@ void packed_attention(Context& ctx, Tensor out, Tensor q_k_v, int64_t heads,
     if (rows.sequences() == 0 || rows.max_queries <= 0) return;
     if (attend_packed(ctx, out, q_k_v, heads, rows, options)) return;
     const Arena::Scope scope(ctx.arena);
-    const int64_t c = out.dim(-1);
-    const auto cache = [&] {
-        return ctx.arena.tensor(q_k_v.dtype,
-                                {rows.sequences(), heads, rows.max_queries, c / heads});
-    };
-    const Tensor keys = cache(), values = cache();
-    cuda::append_cache(ctx, keys, values, q_k_v, c, rows);
+    const Tensor keys = packed_cache(ctx, q_k_v, heads, rows);
+    const Tensor values = packed_cache(ctx, q_k_v, heads, rows);
+    cuda::append_cache(ctx, keys, values, q_k_v, out.dim(-1), rows);
     cuda::attention(ctx, out, q_k_v, keys, values, rows, options);
 }
 

@@ -27,13 +27,9 @@ void packed_attention(Context& ctx, Tensor out, Tensor q_k_v, int64_t heads,
     check_packed_attention(out, q_k_v, heads, rows);
     if (ctx.on_cuda()) return cuda_ops().packed_attention(ctx, out, q_k_v, heads, rows, options);
     const Arena::Scope scope(ctx.arena);
-    const int64_t c = out.dim(-1);
-    const auto cache = [&] {
-        return ctx.arena.tensor(q_k_v.dtype,
-                                {rows.sequences(), heads, rows.max_queries, c / heads});
-    };
-    const Tensor keys = cache(), values = cache();
-    append_cache(ctx, keys, values, q_k_v, c, rows);
+    const Tensor keys = packed_cache(ctx, q_k_v, heads, rows);
+    const Tensor values = packed_cache(ctx, q_k_v, heads, rows);
+    append_cache(ctx, keys, values, q_k_v, out.dim(-1), rows);
     attention(ctx, out, q_k_v, keys, values, rows, options);
 }
 
