@@ -37,7 +37,7 @@ constexpr double kOperationsBeforeTrial = 5e14;
 constexpr int kPromptCandidates = 7, kPromptTrials = 2;
 constexpr size_t kMostPromptPlans = 64;
 
-// Without batch invariance: the fastest for about that many rows. x (rows, K), w (N, K).
+// The rows whose algorithm is taken: x (rows, K), w (N, K). Without batch invariance about as many.
 int64_t nominal_rows(const Context& ctx, const Tensor& x, const Tensor& w) {
     const int64_t rows = x.rows(), n = w.dim(0);
     if (ctx.batch_invariant) {

@@ -14,8 +14,8 @@ constexpr int kRowPitch = 20;    // floats of a slice's sums in shared memory
 constexpr int kRowStep = 32;     // columns
 constexpr int kRowWarps = 32;    // of the blocks of a multiprocessor together
 constexpr int64_t kMostRowColumns = 32768;  // of x in shared memory
-constexpr int kDeepSlices =
-    12;  // and 11: two blocks of so few warps leave registers for more steps
+// And one less: two blocks of so few warps leave registers for more steps.
+constexpr int kDeepSlices = 12;
 
 // A lane's weights of a step: 8 columns of rows g and g + 8 of a tile, or of row g alone.
 template <bool HalfTile>
