@@ -2,19 +2,7 @@
 # Checks packages/changelog.sh on a small repository of two versions: what each has, that the first has only what is
 # new, and that an unknown scope is an error.
 set -euo pipefail
-here="$(cd "$(dirname "$0")" && pwd)"
-work="$(mktemp -d)"
-trap 'rm -rf "$work"' EXIT
-export HOME="$work" GIT_CONFIG_NOSYSTEM=1
-export GIT_{AUTHOR,COMMITTER}_NAME=tester GIT_{AUTHOR,COMMITTER}_EMAIL=tester@localhost
-cd "$work"
-git init -q .
-commit() { git commit -q --allow-empty -m "$1"; }
-set_version() {
-    echo "project(hark VERSION $1 LANGUAGES C CXX)" > CMakeLists.txt
-    git add CMakeLists.txt
-    commit "$2"
-}
+. "$(dirname "$0")/support/repository.sh"
 commit 'feat(mel): a front end'
 set_version 0.1.0 'build: the first version'
 commit 'feat!: tools'
@@ -26,7 +14,7 @@ commit 'perf(vad): half the time'
 commit 'feat(audio, mel)!: 48 kHz'
 commit 'feat(bench): a table'
 commit 'perf(kernels): products in half the time'
-diff - <("$here/../packages/changelog.sh" "$work") << 'END'
+diff - <("$here/../packages/changelog.sh" .) << 'END'
 # Changes
 
 Written from the commits by `packages/changelog.sh`. The version is that of `hark --version`.
@@ -71,7 +59,7 @@ Written from the commits by `packages/changelog.sh`. The version is that of `har
 END
 # A scope without an area would be left out silently.
 commit 'fix(nowhere): a fault'
-if said="$("$here/../packages/changelog.sh" "$work" 2>&1 > /dev/null)"; then
+if said="$("$here/../packages/changelog.sh" . 2>&1 > /dev/null)"; then
     echo "changelog.sh: expected an error for an unknown scope" >&2 && exit 1
 fi
 [ "$said" = "changelog.sh: fix(nowhere): a fault: no area has this scope; give it one in changelog.sh" ]
