@@ -108,7 +108,8 @@ begin_submitting() {
 
 # queued NAME: sets `lines` to the jobs of that name that wait or run, a line each: number and comment.
 queued() {
-    lines="$(unset "${!SQUEUE_@}" && squeue --all --me --noheader --name="$1" --format='%F %k')" || die "squeue does not answer; run the same command again"
+    lines="$(unset "${!SQUEUE_@}" && squeue --all --me --noheader --name="$1" --format='%F %k')" ||
+        die "squeue does not answer; run the same command again"
 }
 
 # submit: what an earlier run of this folder has submitted is not submitted again. The merge job's comment
