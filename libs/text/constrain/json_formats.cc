@@ -22,8 +22,14 @@ namespace {
     "(?:0[469]|11)-(?:0[1-9]|[12]\\d|30)|02-(?:0[1-9]|1\\d|2[0-8]))|" HARK_LEAP_YEAR "-02-29)"
 #define HARK_CLOCK "(?:[01]\\d|2[0-3]):[0-5]\\d"
 #define HARK_TIME HARK_CLOCK ":[0-5]\\d(?:\\.\\d{1,6})?(?:Z|[+-]" HARK_CLOCK ")"
-// RFC 1123: labels of 63 characters at most; here three labels at most after the first one.
-#define HARK_LABEL "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+// RFC 1123: labels of 63 characters at most; here two labels at most after the first one. None has
+// "--" as its third and fourth character: such labels encode others (RFC 5891, section 4.2.3.1).
+#define HARK_LETTER "[A-Za-z0-9]"
+#define HARK_HYPHEN "[A-Za-z0-9-]"
+#define HARK_LABEL                                                             \
+    HARK_LETTER "(?:" HARK_HYPHEN "{0,2}" HARK_LETTER "|" HARK_HYPHEN          \
+                "(?:" HARK_LETTER HARK_HYPHEN "|-" HARK_LETTER ")" HARK_HYPHEN \
+                "{0,58}" HARK_LETTER ")?"
 #define HARK_BYTE "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
 #define HARK_GROUP "[0-9A-Fa-f]{1,4}"
 #define HARK_URI_CHAR "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
@@ -50,7 +56,8 @@ constexpr std::array<std::pair<const char*, const char*>, 14> kFormats = {{
     {"uri", "[A-Za-z][A-Za-z0-9+.-]{0,15}://" HARK_LABEL "(?:\\." HARK_LABEL "){0,2}(?::\\d{1,5})?"
             "(?:/" HARK_URI_CHAR "*)*(?:\\?(?:" HARK_URI_CHAR "|[/?])*)?(?:#(?:" HARK_URI_CHAR
             "|[/?])*)?"},
-    {"uri-reference", "(?:/" HARK_URI_CHAR "*)+(?:\\?(?:" HARK_URI_CHAR
+    // A path: after "//" there would be a host.
+    {"uri-reference", "/(?:" HARK_URI_CHAR "+(?:/" HARK_URI_CHAR "*)*)?(?:\\?(?:" HARK_URI_CHAR
                       "|[/?])*)?(?:#(?:" HARK_URI_CHAR "|[/?])*)?"},
     // RFC 6901.
     {"json-pointer", "(?:/(?:[^/~]|~[01])*)*"},
