@@ -44,6 +44,7 @@ TEST(HarkServeWrong, RequestsAreRefusedWithOpenAisErrors) {
     const TestReply length = server.post(path, completion("a", {{"max_tokens", 100000}}));
     expect_refused(length, 400, "the model's context has");
     EXPECT_EQ(json::parse(length.body)["error"]["code"], "context_length_exceeded");
+    EXPECT_EQ(json::parse(length.body)["error"]["param"], "prompt");
     expect_refused(server.post(path, completion("a", {{"logit_bias", {{"99999999", 1}}}})), 400,
                    "logit bias");
     expect_refused(server.post(path, {{"model", "gpt-demo"}, {"prompt", {99999999}}}), 400,
@@ -187,6 +188,20 @@ TEST(HarkServeWrong, SigtermFinishesWhatRuns) {
     expect_contains(text, "data: [DONE]\n\n");
     EXPECT_EQ(server.tool().wait(), 0);
     expect_contains(server.tool().err(), "listening on ");
+    EXPECT_EQ(lines_of(server.tool().err()).size(), 1u) << server.tool().err();
+}
+
+TEST(HarkServeWrong, SigtermWaitsForAsLongAsItIsTold) {
+    Served server({"--model", kGptDemo, "--drain-timeout", "0.2"});
+    TestClient streams(server.address()), waits(server.address());
+    streams.send(long_request());
+    std::string text = streams.read_some();
+    waits.send(long_request({{"stream", false}}));
+    server.tool().signal(SIGTERM);
+    EXPECT_EQ(server.tool().wait(), 0);
+    for (std::string more; !(more = streams.read_some()).empty();) text += more;
+    EXPECT_EQ(text.find("[DONE]"), text.npos);
+    EXPECT_EQ(waits.receive().status, 0);
     EXPECT_EQ(lines_of(server.tool().err()).size(), 1u) << server.tool().err();
 }
 

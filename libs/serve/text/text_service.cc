@@ -11,12 +11,12 @@ namespace hark::serve {
 namespace {
 
 // The service's own words for what is too long: it has no flags to name.
-WebError too_long(int64_t prompt, int64_t answer, int64_t context) {
+WebError too_long(const TextJob& job, int64_t prompt, int64_t answer, int64_t context) {
     return WebError(400,
                     concat("the model's context has ", context, " tokens; the prompt has ", prompt,
                            answer > 0 ? concat(" and the answer may have ", answer) : std::string(),
                            "; shorten the prompt", answer > 0 ? " or max_tokens" : ""),
-                    "messages", "context_length_exceeded");
+                    job.is_chat ? "messages" : "prompt", "context_length_exceeded");
 }
 
 // What becomes of the job: its tokens, options and plan. Throws WebError.
@@ -32,7 +32,7 @@ void make_plan(TextModel& model, TextJob& job) {
         job.ids ? requests->ask(job.prompt, *job.ids) : requests->ask(job.prompt);
     const auto n = std::ssize(tokens);
     if (job.prompt.error_code == "context_length_exceeded")
-        throw too_long(n, options.max_tokens, planner.context());
+        throw too_long(job, n, options.max_tokens, planner.context());
     if (!job.prompt.error.empty()) throw WebError(400, job.prompt.error, "", job.prompt.error_code);
     if (tokens.empty()) throw WebError(400, "the prompt has no tokens", "prompt");
     // The last token of an answer needs no place.
