@@ -168,7 +168,10 @@ TEST(PromptReader, LinesHaveSamplingFields) {
     EXPECT_EQ(options.samples, 3);
     EXPECT_EQ(options.stop, std::vector<std::string>{"END"});
     EXPECT_EQ(options.logprobs, 4);
-    options = options_of(R"("max_completion_tokens": 8, "stop": ["a", "b"], "logprobs": true)");
+    EXPECT_FALSE(options.ignore_eos);
+    options = options_of(
+        R"("max_completion_tokens": 8, "stop": ["a", "b"], "logprobs": true, "ignore_eos": true)");
+    EXPECT_TRUE(options.ignore_eos);
     EXPECT_EQ(options.max_tokens, 8);
     EXPECT_EQ(options.stop, (std::vector<std::string>{"a", "b"}));
     EXPECT_EQ(options.logprobs, 0);
@@ -193,7 +196,8 @@ TEST(PromptReader, WrongFieldsAreTheLinesError) {
         {R"("seed": -3)", "seed: expected a whole number"},
         {R"("stop": [""])", "stop: expected a text"},
         {R"("stop": 3)", "stop: expected a text"},
-        {R"("logprobs": 3)", "logprobs: expected true or false, found number"},
+        {R"("logprobs": 3)", "logprobs: expected true or false, found number; their number is top"},
+        {R"("ignore_eos": 1)", "ignore_eos: expected true or false, found number"},
         {R"("top_logprobs": 3)", "top_logprobs needs logprobs"},
         {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs: expected a whole number from 0"},
         {R"("logit_bias": [1])", "logit_bias: expected an object, found array"},

@@ -38,15 +38,20 @@ std::string read_stop(const ordered_json& line, std::optional<std::vector<std::s
     return "";
 }
 
+std::string read_flag(const ordered_json& line, const char* name, std::optional<bool>& value) {
+    const ordered_json* const field = field_of(line, name);
+    if (!field) return "";
+    if (!field->is_boolean())
+        return concat(name, ": expected true or false, found ", field->type_name());
+    value = field->get<bool>();
+    return "";
+}
+
 std::string read_logprobs(const ordered_json& line, std::optional<bool>& wanted,
                           std::optional<int64_t>& likeliest) {
-    if (const ordered_json* const field = field_of(line, "logprobs")) {
-        if (!field->is_boolean())
-            return concat("logprobs: expected true or false, found ", field->type_name(),
-                          "; their number is top_logprobs");
-        wanted = field->get<bool>();
-    }
-    std::string wrong = read_whole(line, "top_logprobs", 0, kMostLogprobs, likeliest);
+    std::string wrong = read_flag(line, "logprobs", wanted);
+    if (!wrong.empty()) return wrong + "; their number is top_logprobs";
+    wrong = read_whole(line, "top_logprobs", 0, kMostLogprobs, likeliest);
     if (wrong.empty() && likeliest && !wanted.value_or(false))
         wrong = "top_logprobs needs logprobs, which is not true";
     return wrong;
@@ -142,6 +147,7 @@ std::string LineSettings::read(const ordered_json& line) {
     whole("n", 1, kMostSamples, samples_);
     if (completion_tokens) max_tokens_ = completion_tokens;
     if (wrong.empty()) wrong = read_stop(line, stop_);
+    if (wrong.empty()) wrong = read_flag(line, "ignore_eos", ignore_eos_);
     if (wrong.empty()) wrong = read_logprobs(line, wants_logprobs_, logprobs_);
     if (wrong.empty()) wrong = read_constraint(line, constraint_);
     return wrong;
@@ -154,6 +160,7 @@ GenerateOptions LineSettings::over(GenerateOptions options, uint64_t index) cons
     options.max_tokens = max_tokens_.value_or(options.max_tokens);
     options.samples = samples_.value_or(options.samples);
     if (stop_) options.stop = *stop_;
+    options.ignore_eos = ignore_eos_.value_or(options.ignore_eos);
     if (constraint_) options.constraint = *constraint_;
     if (wants_logprobs_ && !*wants_logprobs_) options.logprobs.reset();
     if (wants_logprobs_.value_or(false)) options.logprobs = logprobs_.value_or(0);

@@ -41,7 +41,7 @@ class LineSettings {
   private:
     SamplerSettings sampler_;
     std::optional<int64_t> max_tokens_, seed_, samples_, logprobs_;
-    std::optional<bool> wants_logprobs_;
+    std::optional<bool> wants_logprobs_, ignore_eos_;
     std::optional<std::vector<std::string>> stop_;
     std::optional<ConstraintRequest> constraint_;
 };
