@@ -49,6 +49,11 @@ void TextMetrics::write(MetricsText& out) const {
     seconds_to_first_token.write("time_to_first_token_seconds", out);
     seconds_between_tokens.write("inter_token_latency_seconds", out);
     seconds_in_all.write("e2e_request_latency_seconds", out);
+    seconds_in_queue.write("request_queue_time_seconds", out);
+    seconds_of_prompt.write("request_prefill_time_seconds", out);
+    seconds_of_answer.write("request_decode_time_seconds", out);
+    tokens_of_prompt.write("request_prompt_tokens", out);
+    tokens_of_answer.write("request_generation_tokens", out);
 }
 
 void AudioMetrics::write(MetricsText& out) const {

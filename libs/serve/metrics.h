@@ -34,9 +34,21 @@ struct TextMetrics {
     std::map<std::string, uint64_t> finished;  // answers by their reason
     Histogram seconds_to_first_token{{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}};
     Histogram seconds_between_tokens{{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1}};
-    Histogram seconds_in_all{{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}};
+    // Of each answer: from its request to its end; before the engine has it, from then to its first
+    // token, and from that to the last one; tokens.
+    Histogram seconds_in_all{request_seconds()}, seconds_in_queue{request_seconds()},
+        seconds_of_prompt{request_seconds()}, seconds_of_answer{request_seconds()};
+    Histogram tokens_of_prompt{request_tokens()}, tokens_of_answer{request_tokens()};
 
     void write(MetricsText& out) const;
+
+  private:
+    static std::vector<double> request_seconds() {
+        return {0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600};
+    }
+    static std::vector<double> request_tokens() {
+        return {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
+    }
 };
 
 // Of one speech model.

@@ -52,6 +52,7 @@ struct Completion {
     int64_t prompt_tokens = 0;
     int64_t cached_tokens = 0;  // of them, those that were not computed for this text
     int64_t drafts = 0, accepted = 0;  // tokens that were guessed; those that were right
+    std::chrono::steady_clock::time_point begun;  // in the engine, when it had waited
     double seconds_to_first_token = 0;
     double tokens_per_second = 0;  // after the first one; 0 if there is no second one
 };

@@ -1,6 +1,7 @@
 // One of the engine's sequences: its tokens, and how far they have been computed.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct BatchSequence {
     uint64_t last_pass = 0;  // number of the last pass that it was part of
     int64_t cached = 0;      // tokens of the prompt that were in the cache at the first admission
     bool has_begun = false;  // it has been admitted before
+    std::chrono::steady_clock::time_point begun;  // when it was admitted first
     bool has_ended = false;  // its samples in flight are not wanted
     bool guesses = true;     // false: the draft model had no memory for it
     int64_t drafted = 0, accepted = 0;  // guesses that were checked so far; those that were right

@@ -228,6 +228,7 @@ void Engine::take(PassResult result, std::vector<EngineToken>& tokens) {
     const auto push = [&](EngineToken token) {
         token.id = id;
         token.cached_tokens = sequence.cached;
+        token.begun = sequence.begun;
         token.drafts = sequence.drafted;
         token.accepted = sequence.accepted;
         tokens.push_back(std::move(token));

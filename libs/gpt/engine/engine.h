@@ -3,6 +3,7 @@
 //     add() -> Scheduler -> ModelRunner -> step()'s tokens
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -66,6 +67,7 @@ struct EngineToken {
     bool is_first = false;      // of its text
     bool is_last = false;       // max_tokens have been sampled
     int64_t cached_tokens = 0;  // of the prompt, those that were not computed; with the first token
+    std::chrono::steady_clock::time_point begun;  // when its text had waited
     int64_t drafts = 0, accepted = 0;  // guesses of its text so far; those that were right
 };
 

@@ -141,6 +141,7 @@ bool Scheduler::admit() {
         return false;
     }
     if (!std::exchange(sequence.has_begun, true)) {
+        sequence.begun = std::chrono::steady_clock::now();
         sequence.cached = begin;
         cached_tokens_ += begin;
     }

@@ -106,12 +106,25 @@ void TextAnswer::count_part(Choice& choice, const gpt::Completion& part) {
     const Clock::time_point now = Clock::now();
     TextMetrics& metrics = service_.metrics();
     metrics.generated_tokens += part.tokens.size();
-    if (choice.tokens == 0)
+    if (choice.tokens == 0) {
         metrics.seconds_to_first_token.add(seconds_between(begin_, now));
-    else
+        choice.first = now;
+    } else {
         metrics.seconds_between_tokens.add(seconds_between(choice.last, now));
+    }
     choice.last = now;
     ++choice.tokens;
+}
+
+void TextAnswer::count_end(const Choice& choice, const TextJob& job,
+                           const gpt::Completion& answer) {
+    TextMetrics& metrics = service_.metrics();
+    metrics.seconds_in_all.add(seconds_between(begin_, Clock::now()));
+    metrics.seconds_in_queue.add(seconds_between(begin_, answer.begun));
+    metrics.seconds_of_prompt.add(seconds_between(answer.begun, choice.first));
+    metrics.seconds_of_answer.add(seconds_between(choice.first, choice.last));
+    metrics.tokens_of_prompt.add(static_cast<double>(job.tokens.size()));
+    metrics.tokens_of_answer.add(static_cast<double>(answer.tokens.size()));
 }
 
 void TextAnswer::part(const TextJob& job, int64_t sample, const gpt::Completion& part) {
@@ -190,7 +203,7 @@ void TextAnswer::ended(const TextJob& job, int64_t sample, const gpt::Completion
     if (sample == 0) usage_.cached += answer.cached_tokens;
     TextMetrics& metrics = service_.metrics();
     if (sample == 0) metrics.cached_tokens += static_cast<uint64_t>(answer.cached_tokens);
-    metrics.seconds_in_all.add(seconds_between(begin_, Clock::now()));
+    count_end(choices_[static_cast<size_t>(number)], job, answer);
     ++metrics.finished[reason];
     if (query_.streams)
         stream_end(job, number, parts, reason);

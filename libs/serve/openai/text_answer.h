@@ -37,7 +37,7 @@ class TextAnswer : public TextListener, public std::enable_shared_from_this<Text
     // One of the answers. They are numbered prompt by prompt.
     struct Choice {
         gpt::ReasoningSplitter splitter{nullptr, false};
-        Clock::time_point last;  // token
+        Clock::time_point first, last;  // token
         int64_t tokens = 0;
         size_t characters = 0;        // that have been streamed
         bool has_begun = false;       // its first event has been sent
@@ -53,6 +53,7 @@ class TextAnswer : public TextListener, public std::enable_shared_from_this<Text
     // Those of a whole answer, after those of its prompt if it was scored.
     nlohmann::ordered_json all_logprobs(const TextJob& job, const gpt::Completion& answer) const;
     void count_part(Choice& choice, const gpt::Completion& part);
+    void count_end(const Choice& choice, const TextJob& job, const gpt::Completion& answer);
     void stream_part(const TextJob& job, int64_t number, const gpt::Completion& part);
     void stream_delta(int64_t number, const nlohmann::ordered_json& delta,
                       const nlohmann::ordered_json& logprobs, const std::string& reason);

@@ -149,7 +149,10 @@ void EngineThread::take(gpt::EngineToken token) {
 void EngineThread::push(gpt::EngineToken token, Sample& sample) {
     const auto& [job, number, text] = sample;
     gpt::Completion& answer = text->completion();
-    if (token.is_first) answer.cached_tokens = token.cached_tokens;
+    if (token.is_first) {
+        answer.cached_tokens = token.cached_tokens;
+        answer.begun = token.begun;
+    }
     const size_t before = answer.tokens.size();
     std::string added = text->push(std::move(token.sampled));
     const bool ends = token.is_last || text->has_ended();
