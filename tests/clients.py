@@ -75,6 +75,16 @@ def openai_forms():
     check("openai tools", choice.finish_reason == "tool_calls" and choice.message.tool_calls[0].function.name == "meet",
           choice)
     check_person("openai tool arguments", choice.message.tool_calls[0].function.arguments)
+    asked = {"messages": MESSAGES, "tools": [tool], **GREEDY, "max_tokens": 60,
+             "tool_choice": {"type": "function", "function": {"name": "meet"}}}
+    choice = client.chat.completions.create(**asked).choices[0]
+    [call] = choice.message.tool_calls
+    check("openai tool choice", call.function.name == "meet" and choice.finish_reason == "tool_calls", choice)
+    check_person("openai chosen tool's arguments", call.function.arguments)
+    parts = [part for event in client.chat.completions.create(stream=True, **asked)
+             for part in event.choices[0].delta.tool_calls or []]
+    check("openai tool stream", parts[0].function.name == "meet" and
+          "".join(part.function.arguments for part in parts) == call.function.arguments, parts)
 
 
 def openai_audio():
@@ -113,7 +123,8 @@ def others():
     check("litellm stream", "".join(part.choices[0].delta.content or "" for part in parts) == expected)
     model = langchain_openai.ChatOpenAI(base_url=BASE, model="demo", temperature=0, max_tokens=60)
     schema = SCHEMA | {"title": "person", "description": "A person."}
-    check_person("langchain", model.with_structured_output(schema, method="json_schema").invoke("Who?"))
+    for method in ("json_schema", "function_calling"):
+        check_person(f"langchain {method}", model.with_structured_output(schema, method=method).invoke("Who?"))
     said = subprocess.run(["llm", "-m", "hark", "-o", "temperature", "0", "-o", "max_tokens", "12", "-n",
                            "Who is there?"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     check("llm", said.stdout.strip() == expected.strip(), said)
