@@ -100,10 +100,13 @@ std::optional<RawFormat> parse_format(std::string_view chunk) {
 
 bool is_pcm_wav_file(const std::string& path) {
     std::error_code unknown;
-    if (path == "-" || !std::filesystem::is_regular_file(path, unknown)) return false;
+    if (path != "-" && !std::filesystem::is_regular_file(path, unknown)) return false;
     try {
         Input input(path);
-        return is_pcm_wav(input);
+        if (!input.seekable()) return false;  // a pipe cannot be read twice
+        const bool is_pcm = is_pcm_wav(input);
+        input.seek(0);  // standard input is read again
+        return is_pcm;
     } catch (const Error&) {
         return false;
     }

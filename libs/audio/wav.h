@@ -18,8 +18,9 @@ std::unique_ptr<Decoder> open_wav(Input& input);
 
 // Whether open_wav() opens it. Consumes nothing.
 bool is_pcm_wav(Input& input);
-// Whether all are such files. False if one cannot be read, and for more than 64, which are not
-// looked at: opening them would take longer than loading libav.
+// Whether all are such files; "-" is standard input, whose position stays. False if one cannot be
+// read or is a pipe, and for more than 64, which are not looked at: opening them would take longer
+// than loading libav.
 bool are_pcm_wav_files(std::span<const std::string> paths);
 
 // The length that the header declares of other codecs, in seconds; 0 if it is unknown. A-law,

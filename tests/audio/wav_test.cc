@@ -1,6 +1,8 @@
 #include "audio/wav.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <bit>
 #include <functional>
@@ -150,6 +152,45 @@ TEST(Wav, TakesNothingFromWhatItDoesNotRead) {
         EXPECT_EQ(input.position(), 0);
         EXPECT_EQ(input.peek(bytes.size()), bytes);
     }
+}
+
+// Another file as standard input, for a while.
+class StandardInput {
+  public:
+    explicit StandardInput(int file) : before_(::dup(STDIN_FILENO)) {
+        ::dup2(file, STDIN_FILENO);
+        ::close(file);
+    }
+    ~StandardInput() {
+        ::dup2(before_, STDIN_FILENO);
+        ::close(before_);
+    }
+    StandardInput(const StandardInput&) = delete;
+
+  private:
+    int before_;
+};
+
+TEST(Wav, AFileAsStandardInputIsLookedAtFromItsPosition) {
+    const std::vector<std::string> names = {"-"};
+    const test::TemporaryDirectory directory;
+    const std::string path = directory.path() / "a";
+    const std::string wav = wav_file(1, 2, 16000, 1, s16({1, 2, 3}));
+    test::write_text(path, "before" + wav);
+    for (const off_t at : {off_t{6}, off_t{0}}) {
+        const StandardInput given(::open(path.c_str(), O_RDONLY));
+        ::lseek(STDIN_FILENO, at, SEEK_SET);
+        EXPECT_EQ(are_pcm_wav_files(names), at == 6);
+        EXPECT_EQ(::lseek(STDIN_FILENO, 0, SEEK_CUR), at);
+    }
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    ASSERT_EQ(::write(ends[1], wav.data(), wav.size()), static_cast<ssize_t>(wav.size()));
+    ::close(ends[1]);
+    const StandardInput given(ends[0]);
+    EXPECT_FALSE(are_pcm_wav_files(names));
+    Input input("-");
+    EXPECT_EQ(decode(input, open_wav).samples.size(), 3u);
 }
 
 TEST(Wav, RefusesRatesAndChannelsBeyondBelief) {
