@@ -37,7 +37,7 @@ language models: libs/gpt/families/[a-z0-9_]+
 answers of servers: libs/hub/(http_address|http_headers|repository)
 redaction: libs/operations/redact/[a-z_]+
 lists of recordings: libs/operations/shards/(inputs|lhotse|manifest|result|tar|webdataset)
-requests of the server: libs/serve/(web/(form|paths)|openai/(fields|requests|transcripts))
+requests of the server: libs/serve/(web/(connection|form|paths|socket_connection)|openai/(fields|requests|transcripts))
 Silero: libs/speech/silero_file
 token files: libs/text/token_file
 vocabularies: libs/text/bpe_(file|gguf|hugging_face|tiktoken|token_list)

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "fuzz/target.h"
 #include "serve/openai/errors.h"
@@ -155,7 +156,7 @@ class AnyClient : public serve::WebSite, public serve::SocketListener {
     std::shared_ptr<serve::WebSocket> socket_;
 };
 
-// A client that sends a request, waits for its answer, and sends the rest.
+// A client that sends a request, which opens a WebSocket, waits for its answer, and sends the rest.
 void connect_and_send(std::string_view request, std::string_view rest) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
@@ -173,7 +174,8 @@ void connect_and_send(std::string_view request, std::string_view rest) {
             is_over = true;
         },
         boost::asio::detached);
-    bool is_answered = request.empty();
+    const bool opens_socket = !request.empty();
+    bool is_answered = !opens_socket;
     char read[4096];
     while (!is_over) {
         std::string_view& bytes = request.empty() && is_answered ? rest : request;
@@ -182,7 +184,11 @@ void connect_and_send(std::string_view request, std::string_view rest) {
         if ((is_answered && rest.empty()) || (n < 0 && errno == EPIPE))
             ::shutdown(ends[1], SHUT_WR);
         while (io.poll_one() > 0) continue;
-        while (::recv(ends[1], read, sizeof read, MSG_DONTWAIT) > 0) is_answered = true;
+        for (ssize_t m; (m = ::recv(ends[1], read, sizeof read, MSG_DONTWAIT)) > 0;) {
+            const std::string_view answer(read, static_cast<size_t>(m));
+            if (!std::exchange(is_answered, true) && !answer.starts_with("HTTP/1.1 101 "))
+                std::abort();
+        }
     }
     ::close(ends[1]);
 }
@@ -208,7 +214,7 @@ static int web_requests_input(const uint8_t* data, size_t size) {
     read_query(text);
     connect_and_send("", text);
     connect_and_send(
-        "GET /socket HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
         text);
     return 0;
