@@ -50,7 +50,8 @@ hark advise --model small
 # a GPU that is not here, and what others cost
 hark advise --model large-v3 --gpu h100 --compare
 # is the advice right, and does the text stay the same?
-hark advise --model small --device cpu --run --input talk.mp3)"};
+hark advise --model small --device cpu --run --input talk.mp3)",
+    .is_measured = true};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "audio/audio_chunks.h"
 #include "audio/mel_stream.h"
 #include "core/error.h"
+#include "core/profile/profile.h"
 #include "eval/normalizer.h"
 #include "hub/tensor_list.h"
 #include "kernels/runtime/backend.h"
@@ -82,6 +83,7 @@ TranscribedFiles transcribe_files(Context& ctx, const whisper::Model& model,
 
 TranscriptCheck check_transcripts(const std::vector<Transcript>& references,
                                   const std::vector<Transcript>& transcripts) {
+    const ProfileSpan span("compare");
     const TranscriptPairs pairs = pair_transcripts(references, transcripts);
     TranscriptCheck check;
     ErrorCounts sum;

@@ -302,16 +302,46 @@ TEST(Profile, OfConversionsHasTheirStages) {
     convert("gpt-demo", "folder2");
 }
 
+TEST(Profile, OfVerificationHasItsStages) {
+    const TemporaryDirectory folder;
+    const std::string p = folder.path().string() + "/";
+    const std::string key = (samples_dir() / "key.wav").string();
+    write_text(p + "reference", "{\"source\":\"" + key + "\",\"text\":\"key\"}\n");
+    const auto verify = [&](std::vector<std::string> words,
+                            const std::vector<std::string>& stages) {
+        words.insert(words.begin(), {"verify", (source_dir() / "models/whisper-demo").string()});
+        words.insert(words.end(), {"--profile", p + "trace.json"});
+        const ProcessResult run = run_tool("hark-model", words);
+        EXPECT_EQ(run.exit_code, 0) << run.err;
+        expect_stages(p + "trace.json", "hark-model verify", stages);
+    };
+    verify({}, {"read"});
+    verify({key, "--reference", p + "reference", "--at-most", "1000", "--threads", "1"},
+           {"read", "load", "decode", "mel", "window", "encode", "language", "prefill", "step",
+            "compare"});
+}
+
+TEST(Profile, OfAdviceHasItsStages) {
+    const TemporaryDirectory folder;
+    const std::string file = (folder.path() / "trace.json").string();
+    write_text(folder.path() / "prompts", "Once upon\n");
+    const ProcessResult run = run_tool(
+        "hark-advise", {"--model", (source_dir() / "models/gpt-demo").string(), "--device", "cpu",
+                        "--threads", "1", "--max-tokens", "4", "--prompt-tokens", "4", "--run",
+                        "--input", (folder.path() / "prompts").string(), "--profile", file});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    expect_stages(file, "hark-advise", {"measure", "read", "load", "prefill", "step"});
+}
+
 TEST(Profile, OfShardsHasTheirStages) {
     const TemporaryDirectory folder;
     const std::string p = folder.path().string() + "/";
     const auto shard = [&](const std::string& command, std::vector<std::string> words,
                            const std::vector<std::string>& stages) {
-        words.insert(words.begin(), command);
-        if (!stages.empty()) words.insert(words.end(), {"--profile", p + command + ".json"});
+        words.insert(words.begin(), {command, "--profile", p + command + ".json"});
         const ProcessResult run = run_tool("hark-shard", words);
         EXPECT_EQ(run.exit_code, 0) << run.err;
-        if (!stages.empty()) expect_stages(p + command + ".json", "hark-shard " + command, stages);
+        expect_stages(p + command + ".json", "hark-shard " + command, stages);
         return run.out;
     };
     write_text(p + "list", "{\"audio_filepath\":\"/a.wav\",\"duration\":1.5,\"id\":\"a\"}\n");
@@ -322,7 +352,9 @@ TEST(Profile, OfShardsHasTheirStages) {
     write_text(p + "work/job.json", "{}\n");
     write_text(p + "work/unfetched.tsv", "");
     fs::create_directory(p + "results");
-    shard("collect", {p + "shards", "00001", p + "work", p + "results"}, {});
+    shard("job", {p + "shards", "--model", (source_dir() / "models/whisper-demo").string()},
+          {"hash", "wait.out"});
+    shard("collect", {p + "shards", "00001", p + "work", p + "results"}, {"read", "hash", "write"});
     shard("check", {p + "shards", p + "results"}, {"read", "hash", "wait.out"});
     const std::string text = shard("merge", {p + "shards", p + "results", "--format", "kaldi-text"},
                                    {"read", "hash", "write", "wait.out"});

@@ -129,7 +129,8 @@ int verify_command(int argc, char** argv) {
             "# transcribes a recording and compares the words\n"
             "hark model verify small --reference reference.jsonl talk.wav\n"
             "# fails above 5% of wrong words\n"
-            "hark model verify small --reference reference.jsonl --at-most 5 *.wav"};
+            "hark model verify small --reference reference.jsonl --at-most 5 *.wav",
+        .is_measured = true};
     return tool_main<VerifyOptions>(help, argc, argv, run_verify);
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/ascii.h"
+#include "core/profile/profile.h"
 #include "kernels/runtime/backend.h"
 #include "kernels/runtime/cuda_library.h"
 #include "operations/speed/cpu_speed.h"
@@ -78,6 +79,7 @@ Machine expected_machine(const KnownGpu& gpu) {
 }
 
 Machine measured_cpu(int threads, double bytes) {
+    const ProfileSpan span("measure");
     constexpr double kMost = 512e6;  // beyond most caches
     Machine machine;
     machine.name = "this CPU";
@@ -92,6 +94,7 @@ Machine measured_cpu(int threads, double bytes) {
 }
 
 Machine measured_gpu(Context& ctx) {
+    const ProfileSpan span("measure");
     Machine machine;
     machine.name = "this GPU";
     machine.is_gpu = machine.is_measured = true;

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files/files.h"
+#include "core/profile/profile.h"
 #include "hub/digest.h"
 #include "text/lines.h"
 
@@ -77,6 +78,7 @@ void collect_shard(const fs::path& plan_folder, const PlannedShard& shard, const
         } else if (fs::exists(transcript)) {
             ++transcribed;
             length += seconds[number];
+            const ProfileSpan span("read");
             for_each_line(read_file(transcript, kMaxTranscriptBytes), [&](auto text, size_t) {
                 nlohmann::ordered_json segment = line;
                 segment.update(parse_object(text, transcript.string()));

@@ -42,7 +42,8 @@ int collect_command(int argc, char** argv) {
             "Writes RESULTS/NAME.jsonl, and then RESULTS/NAME.done. hark worker uses it.",
         .examples =
             "# as hark worker does\n"
-            "hark-shard collect shards 00001 results/.work/00001 results"};
+            "hark-shard collect shards 00001 results/.work/00001 results",
+        .is_measured = true};
     return tool_main<CollectOptions>(help, argc, argv, run_collect);
 }
 

@@ -44,7 +44,8 @@ int job_command(int argc, char** argv) {
             "uses it.",
         .examples =
             "# the SHA-256 of a model\n"
-            "hark-shard job shards --model small | jq -r .model_sha256"};
+            "hark-shard job shards --model small | jq -r .model_sha256",
+        .is_measured = true};
     return tool_main<JobOptions>(help, argc, argv, run_job);
 }
 
