@@ -9,20 +9,25 @@
 # submits no second one. stdout has the numbers of both jobs. What follows --
 # are options of hark batch.
 #
+# The merge job needs no GPU: of --sbatch it has the options that say who pays and
+# where (--account, --partition, --qos, --reservation, --wckey, --export, --chdir,
+# --mail-type, --mail-user), and those of --merge-sbatch after them.
+#
 # Options:
-#       --shards DIR       the folder that hark-shard plan has written
-#   -o, --output-dir DIR   where results are published
-#       --elements N       of the array: workers at the same time [8]
-#       --time TIME        limit of an element, as sbatch takes it [4:00:00]
-#       --ahead SECONDS    before the limit, when an element stops [120]
-#       --sbatch OPTION    of sbatch, such as --gres=gpu:1; may be repeated
-#       --only NAME,...    work on these shards alone
-#       --stale SECONDS    of silence after which another worker is lost [600]
-#       --scratch DIR      where recordings are fetched to [in --output-dir]
-#       --price DOLLARS    per hour of a machine: prints what the work costs
-#       --speed X          times real time of a machine [that of shards done]
-#       --dry-run          print what is to do and its cost; run nothing
-#   -h, --help             print a short help and exit
+#       --shards DIR           the folder that hark-shard plan has written
+#   -o, --output-dir DIR       where results are published
+#       --elements N           of the array: workers at the same time [8]
+#       --time TIME            limit of an element, as sbatch takes it [4:00:00]
+#       --ahead SECONDS        before the limit, when an element stops [120]
+#       --sbatch OPTION        of sbatch, such as --gres=gpu:1; may be repeated
+#       --merge-sbatch OPTION  of sbatch, for the merge job alone; may be repeated
+#       --only NAME,...        work on these shards alone
+#       --stale SECONDS        of silence after which another worker is lost [600]
+#       --scratch DIR          where recordings are fetched to [in --output-dir]
+#       --price DOLLARS        per hour of a machine: prints what the work costs
+#       --speed X              times real time of a machine [that of shards done]
+#       --dry-run              print what is to do and its cost; run nothing
+#   -h, --help                 print a short help and exit
 #
 # Examples:
 #   hark shard plan lectures -o shards
@@ -37,7 +42,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 . "$here/shards.sh"
 help_if_asked "$@"
 
-elements=8 limit=4:00:00 ahead=120 sbatch_options=()
+elements=8 limit=4:00:00 ahead=120 sbatch_options=() merge_options=()
 
 take_own_option() {
     case "$flag" in
@@ -45,6 +50,7 @@ take_own_option() {
         --time) limit="$value" ;;
         --ahead) ahead="$value" ;;
         --sbatch) sbatch_options+=("$value") ;;
+        --merge-sbatch) merge_options+=("$value") ;;
     esac
 }
 
@@ -54,9 +60,13 @@ check_options() {
     [[ "$limit" =~ ^([0-9]+-)?[0-9]+(:[0-9]+){0,2}$ ]] ||
         wrong "--time: expected minutes, or hours, minutes and seconds such as 4:00:00, got '$limit'"
     [[ "$ahead" =~ ^[1-9][0-9]{0,3}$ ]] || wrong "--ahead: expected 1 to 9999 seconds, got '$ahead'"
-    for option in "${sbatch_options[@]}"; do
+    for option in "${sbatch_options[@]}" "${merge_options[@]}"; do
         [[ "$option" == --?* ]] || wrong "--sbatch: expected an option such as --gres=gpu:1, got '$option'"
         [[ "$option" != --job-name* ]] || wrong "--sbatch: $option: hark finds its jobs by their names"
+    done
+    for option in "${merge_options[@]}"; do
+        [[ ! "$option" =~ ^--(comment|dependency)(=|$) ]] ||
+            wrong "--merge-sbatch: $option: hark sets it, so that the merge job follows its array job"
     done
     check_shard_options
 }
@@ -112,10 +122,21 @@ queued() {
         die "squeue does not answer; run the same command again"
 }
 
+# options_of_both: those of --sbatch that say who pays for a job and where it runs, not what a worker needs.
+options_of_both() {
+    local option
+    for option in "${sbatch_options[@]}"; do
+        case "${option%%=*}" in
+            --account | --partition | --qos | --reservation | --wckey | --export | --chdir | --mail-type | \
+                --mail-user) printf '%s\0' "$option" ;;
+        esac
+    done
+}
+
 # submit: what an earlier run of this folder has submitted is not submitted again. The merge job's comment
 # is the array job that it waits for.
 submit() {
-    local array lines merge name
+    local array lines merge name both=()
     begin_submitting
     queued "$name"
     read -r array _ <<< "$lines"
@@ -133,8 +154,10 @@ submit() {
     merge="$(awk -v array="$array" 'array == "" || $2 == array { print $1; exit }' <<< "$lines")"
     if [ -z "$merge" ]; then
         write_jobs
+        mapfile -d '' -t both < <(options_of_both)
         merge="$(sbatch --parsable --job-name="$name-merge" --comment="${array:-none}" --open-mode=append \
-            ${array:+--dependency="afterany:$array"} --output="$jobs/%A.log" "$jobs/merge.sh")" ||
+            ${array:+--dependency="afterany:$array"} --output="$jobs/%A.log" "${both[@]}" "${merge_options[@]}" \
+            "$jobs/merge.sh")" ||
             die "sbatch does not take the merge job; run the same command again"
     fi
     say "job ${merge%%;*} merges the results to $output/merged.jsonl"
@@ -147,7 +170,7 @@ is_merged() {
         [ -z "$(find "$output" -maxdepth 1 -name '*.done' -newer "$output/merged.jsonl" -print -quit)" ]
 }
 
-learn_shard_flags --elements --time --ahead --sbatch
+learn_shard_flags --elements --time --ahead --sbatch --merge-sbatch
 parse_shard_options "$@"
 use_tools || exit
 check_options

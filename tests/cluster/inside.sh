@@ -54,6 +54,7 @@ MinJobAge=900
 SchedulerParameters=sched_interval=2,batch_sched_delay=0
 NodeName=hark1 NodeAddr=127.0.0.1 CPUs=2 RealMemory=1000 State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=other Nodes=ALL MaxTime=INFINITE State=UP
 END
 echo "127.0.0.1 localhost hark1" > "$root/etc/hosts"
 exec env -i PATH="$work/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root LC_ALL=C.UTF-8 \

@@ -65,9 +65,13 @@ hark-shard plan "$work/in" -o "$work/shards" --shard-size 4 2> /dev/null || fail
 hark-shard merge "$work/shards" "$work/one" > "$work/one.jsonl" || fail "hark-shard merge"
 
 out="$work/array"
-submit --elements 2
+submit --elements 2 --sbatch --partition=other --sbatch --mem=300 --merge-sbatch --time=7
+both="$(scontrol show job "$merge")"
+[[ "$both" == *Partition=other* && "$both" == *TimeLimit=00:07:00* && "$both" != *300M* ]] ||
+    fail "the merge job has other options: $both"
+[[ "$(scontrol show job "${array}_1")" == *Partition=other*300M* ]] || fail "the array job has other options"
 finish
-expect_same "an array job of two elements and its merge"
+expect_same "an array job of two elements and its merge, in a partition of its choice"
 
 # The shortest limit is a minute: the element stops 50 s before it.
 out="$work/limit"

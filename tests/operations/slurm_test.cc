@@ -1,6 +1,8 @@
 // hark slurm on a Slurm that only keeps a list of jobs; tests/cluster.sh has a real one.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "support/expect.h"
 #include "support/process.h"
 
@@ -20,6 +22,7 @@ for option; do
         --dependency=*) dependency="${option#*=}" ;;
     esac
 done
+printf '%s\n' "$name $*" >> submitted
 sleep 0.1
 exec 9>> jobs.lock
 flock 9
@@ -96,6 +99,23 @@ TEST_F(Slurm, SubmitsNothingIfItCannotSeeWhatIsThere) {
     expect_fails(shell("touch down; \"${slurm[@]}\""), 1, "squeue does not answer");
     EXPECT_EQ(jobs(), "");
     expect_fails(shell("\"${slurm[@]:0:5}\" --sbatch --job-name=x"), 2, "by their names");
+}
+
+TEST_F(Slurm, TheMergeJobHasTheOptionsOfWhoPaysAndWhere) {
+    const ProcessResult run = shell(
+        "\"${slurm[@]:0:5}\" --sbatch --gres=gpu:1 --sbatch --partition=gpus "
+        "--sbatch=--account=speech --sbatch --exclusive --merge-sbatch --partition=small");
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    std::istringstream lines(read_text(path() / "submitted"));
+    std::string array, merge;
+    std::getline(lines, array);
+    std::getline(lines, merge);
+    expect_contains(array, " --gres=gpu:1 --partition=gpus --account=speech --exclusive /");
+    // sbatch takes the last of an option.
+    expect_contains(merge, ".log --partition=gpus --account=speech --partition=small /");
+    expect_fails(shell("\"${slurm[@]:0:5}\" --merge-sbatch --dependency=singleton"), 2,
+                 "--merge-sbatch: --dependency=singleton: hark sets it");
+    expect_fails(shell("\"${slurm[@]:0:5}\" --merge-sbatch -p"), 2, "expected an option such as");
 }
 
 // By turns the script alone is killed, whose sbatch may still submit, and all that it runs.
