@@ -2,8 +2,8 @@
 # Usage: tests/s3.sh [BIN]: hark worker with recordings in S3: a server of S3's protocol on this machine
 # (moto, from PyPI) and Debian's rclone. Stories: s3:// addresses, an rclone remote, a signed URL and an
 # object that is not there; a store that does not answer, and then does; workers that are killed;
-# results that go to the store and are merged by another machine. BIN has the tools (build/bin). Not
-# part of tests/run.sh: it needs PyPI.
+# results that go to the store and are merged by another machine; keys that do not allow to list a
+# bucket. BIN has the tools (build/bin). Not part of tests/run.sh: it needs PyPI.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 tree="$(dirname "$here")"
@@ -112,4 +112,24 @@ done
     --threads 1 2>> log || fail "a worker after kills"
 expect_same out-killed "20 kills"
 [ -z "$(ls scratch)" ] || fail "something is left of what was fetched"
+# From now on the server asks who may do what; this user may read, not list.
+read -r AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY < <(python/bin/python - <<'END'
+import boto3, os
+iam = boto3.client("iam", endpoint_url=os.environ["RCLONE_S3_ENDPOINT"], region_name="us-east-1")
+iam.create_user(UserName="reader")
+iam.put_user_policy(UserName="reader", PolicyName="read", PolicyDocument="""{"Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}]}""")
+key = iam.create_access_key(UserName="reader")["AccessKey"]
+print(key["AccessKeyId"], key["SecretAccessKey"])
+END
+)
+curl -sf -o /dev/null -H 'Content-Type: text/plain' --data-binary 0 "$RCLONE_S3_ENDPOINT/moto-api/reset-auth" ||
+    fail "the server does not begin to ask"
+worker shards-there out-reader || fail "a worker that may not list"
+expect_same out-reader "keys that allow to read, not to list"
+: > log
+status=0 && worker shards-gone out-hidden || status=$?
+[ "$status" = 75 ] && grep -q 'none.wav: cannot fetch: access denied: .*s3:ListBucket' log ||
+    fail "an object that may not be there: status $status"
+echo "ok: an object that is not there, to keys that do not allow to list: what to allow is named"
 echo "all stories passed"
