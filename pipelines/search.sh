@@ -189,7 +189,8 @@ keep_vectors() {
     rows="$(wc -l < "$work/texts")"
     width=$(($(stat -c %s "$work/f32") / rows))
     while IFS=$'\t' read -r number file <&3; do
-        mkdir -p "$(dirname -- "$store/$file")" &&
+        # While it has new vectors for old passages, it has no passages.
+        mkdir -p "$(dirname -- "$store/$file")" && rm -f -- "$store/$file.passages" &&
             head -c "$((width * $(wc -l < "$work/new/$number.passages")))" > "$store/$file.f32.part" &&
             mv -fT -- "$store/$file.f32.part" "$store/$file.f32" &&
             cp -- "$work/new/$number.passages" "$store/$file.passages" || return

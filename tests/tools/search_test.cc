@@ -124,5 +124,35 @@ TEST_F(Search, VectorsAreMadeAgainWhereATranscriptHasChanged) {
     EXPECT_EQ(search("meetings bell").out, "meetings/b=1.tsv\t0:00:00\tA bell.\n");
 }
 
+// A transcript changes, the run that makes its new vectors is killed, and the change is undone.
+// The first kill comes when the vectors have their name and the passages do not.
+constexpr const char* kKills = R"(
+run() { hark search meetings 'A bell.' --matches 9 --model ./tiny --threads 1; }
+say() { printf 'start\tend\ttext\n0\t1\t%s\n' "$1" > meetings/b=1.tsv; }
+now() { echo $((${EPOCHREALTIME/./} / 1000)); }
+export -f run
+mkdir killing; printf '#!/bin/bash\nkill -KILL $PPID\n' > killing/cp; chmod +x killing/cp
+say 'A bell.'; begun=$(now); run > first || exit; took=$(($(now) - begun)); RANDOM=3
+for ((n = 0; n < kills; ++n)); do
+    say Thunder.
+    if [ $n = 0 ]; then
+        PATH="$PWD/killing:$PATH" run > /dev/null && exit 2
+    else
+        setsid bash -c run > /dev/null & leader=$!
+        printf -v moment %04d $((RANDOM * took / 32768)); sleep ${moment:0:-3}.${moment: -3}
+        kill -KILL -- -$leader; wait $leader
+    fi
+    say 'A bell.'; run > after && cmp first after || exit 3
+done
+)";
+
+TEST_F(Search, KillsLeaveNoVectorsOfOtherPassages) {
+    model();
+    const char* kills = std::getenv("HARK_ALL_RECORDINGS") == nullptr ? "4" : "20";
+    const ProcessResult killed =
+        run_shell(concat("cd '", folder_.path().string(), "'; kills=", kills, "\n", kKills));
+    EXPECT_EQ(killed.exit_code, 0) << killed.err;
+}
+
 }  // namespace
 }  // namespace hark::test
