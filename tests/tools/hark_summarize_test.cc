@@ -43,6 +43,33 @@ TEST_F(HarkSummarize, WritesMinutesNextToEachAndContinues) {
               "hark summarize: 2 written, 0 already there, 0 failed\n");
 }
 
+// Killed at random moments, it has whole minutes or none, and continues to the same ones.
+TEST_F(HarkSummarize, KillsLoseNothing) {
+    const char* kills = std::getenv("HARK_ALL_RECORDINGS") == nullptr ? "3" : "20";
+    fs::create_directories(folder_.path() / "in");
+    for (const char* name : {"one", "two", "three"})
+        write_text(folder_.path() / "in" / (name + std::string(".txt")), "One.\n");
+    const ProcessResult killed =
+        run_shell(concat("cd '", folder_.path().string(), "'; kills=", kills, R"(
+run() { hark summarize in -m ./model --chat --temperature 0 --max-tokens 20 --threads 1; }
+now() { echo $((${EPOCHREALTIME/./} / 1000)); }
+export -f run
+begun=$(now); run || exit; took=$(($(now) - begun)); RANDOM=5; mv in/one.minutes.md expected
+for ((n = 0; n < kills; ++n)); do
+    rm -f in/*.minutes.md
+    setsid bash -c run & leader=$!
+    printf -v moment %04d $((RANDOM * took / 32768)); sleep ${moment:0:-3}.${moment: -3}
+    kill -KILL -- -$leader; wait $leader
+    written=(in/*.minutes.md)
+    stat -c '%n %Y %i' "${written[@]}" > before 2> /dev/null
+    run || exit 2
+    for name in one two three; do cmp expected in/$name.minutes.md || exit 3; done
+    stat -c '%n %Y %i' "${written[@]}" 2> /dev/null | cmp - before || exit 4 # not written twice
+done
+)"));
+    EXPECT_EQ(killed.exit_code, 0) << killed.err;
+}
+
 TEST_F(HarkSummarize, TakesATranscriptInPlaceOfARecording) {
     write_text(folder_.path() / "talk.wav", "no recording");
     write_text(folder_.path() / "talk.txt", "One.\n");
