@@ -82,6 +82,8 @@ TEST_F(Doctor, KernelsAreComparedIfThatIsAskedFor) {
     expect_line(shell("hark-doctor kernels.cpu"), 0,
                 concat("ok kernels.cpu ", kOperations, " operations agree"));
     EXPECT_EQ(shell("hark-doctor --device cpu").out.find("kernels."), std::string::npos);
+    EXPECT_EQ(shell("hark-doctor --kernels kernels.gpu --device cpu").out.find("kernels.cpu"),
+              std::string::npos);
 }
 
 TEST_F(Doctor, IsACommandOfHark) {

@@ -179,10 +179,13 @@ void DoctorOptions::check() const {
 }
 
 bool DoctorOptions::wants(const std::string& check) const {
-    if (area_of(check) == "kernels" && (kernels || checks.empty())) return kernels;
-    return checks.empty() || std::any_of(checks.begin(), checks.end(), [&](const auto& given) {
-               return given == check || given == area_of(check) || area_of(given) == check;
-           });
+    if (std::any_of(checks.begin(), checks.end(), [&](const auto& given) {
+            return given == check || given == area_of(check) || area_of(given) == check;
+        }))
+        return true;
+    if (area_of(check) != "kernels") return checks.empty();
+    return kernels && std::none_of(checks.begin(), checks.end(),
+                                   [](const auto& given) { return area_of(given) == "kernels"; });
 }
 
 std::span<const CheckGroup> check_groups() { return all_groups(); }
