@@ -10,6 +10,7 @@
 #include "gpt/families/gguf_types.h"
 #include "gpt/families/json_config.h"
 #include "gpt/families/model_folder.h"
+#include "hub/gpt_oss_folder.h"
 
 namespace hark::models {
 namespace {
@@ -19,7 +20,6 @@ using gpt::DecoderConfig;
 
 constexpr int64_t kQuantizationVersion = 2;  // general.quantization_version
 constexpr int64_t kGemma3Period = 6;         // of layers, the last without a window
-constexpr const char* kGptOss = "gpt_oss";
 constexpr int64_t kSoftmax = 1, kSigmoid = 2;  // expert_gating_func
 constexpr float kSwigluLimit = 7;              // of gpt-oss in GGUF
 

@@ -15,6 +15,7 @@
 #include "gpt/families/model_folder.h"
 #include "gpt/families/rope_table.h"
 #include "hub/gguf_settings.h"
+#include "hub/gpt_oss_folder.h"
 
 namespace hark::models {
 namespace {
@@ -26,20 +27,15 @@ struct WrittenFamily {
     const char* model_type;
     const char* architecture;  // transformers' class
 };
-constexpr WrittenFamily kFamilies[] = {{"llama", "LlamaForCausalLM"},
-                                       {"qwen2", "Qwen2ForCausalLM"},
-                                       {"qwen3", "Qwen3ForCausalLM"},
-                                       {"gemma2", "Gemma2ForCausalLM"},
-                                       {"gemma3_text", "Gemma3ForCausalLM"},
-                                       {"phi3", "Phi3ForCausalLM"},
-                                       {"smollm3", "SmolLM3ForCausalLM"},
-                                       {"olmo2", "Olmo2ForCausalLM"},
-                                       {"olmo3", "Olmo3ForCausalLM"},
-                                       {"granite", "GraniteForCausalLM"},
-                                       {"mixtral", "MixtralForCausalLM"},
-                                       {"qwen3_moe", "Qwen3MoeForCausalLM"},
-                                       {"deepseek_v2", "DeepseekV2ForCausalLM"},
-                                       {"deepseek_v3", "DeepseekV3ForCausalLM"}};
+constexpr WrittenFamily kFamilies[] = {
+    {"llama", "LlamaForCausalLM"},           {"qwen2", "Qwen2ForCausalLM"},
+    {"qwen3", "Qwen3ForCausalLM"},           {"gemma2", "Gemma2ForCausalLM"},
+    {"gemma3_text", "Gemma3ForCausalLM"},    {"phi3", "Phi3ForCausalLM"},
+    {"smollm3", "SmolLM3ForCausalLM"},       {"olmo2", "Olmo2ForCausalLM"},
+    {"olmo3", "Olmo3ForCausalLM"},           {"granite", "GraniteForCausalLM"},
+    {"mixtral", "MixtralForCausalLM"},       {"qwen3_moe", "Qwen3MoeForCausalLM"},
+    {kGptOss, "GptOssForCausalLM"},          {"deepseek_v2", "DeepseekV2ForCausalLM"},
+    {"deepseek_v3", "DeepseekV3ForCausalLM"}};
 
 constexpr double kNear = 1e-5;  // of two tables of frequencies, one of them from divisors in f32
 constexpr int64_t kLongestOriginal = 1 << 20;  // tokens
@@ -118,13 +114,15 @@ void add_rope(ordered_json& root, const gpt::RopeSettings& in_file, const Decode
     if (rope.type != "yarn") return;
     scaling["beta_fast"] = number(rope.beta_fast);
     scaling["beta_slow"] = number(rope.beta_slow);
+    if (!rope.truncate) scaling["truncate"] = false;
     if (rope.attention_factor > 0) scaling["attention_factor"] = number(rope.attention_factor);
     if (rope.mscale_all_dim > 0)
         scaling["mscale"] = scaling["mscale_all_dim"] = number(rope.mscale_all_dim);
 }
 
 void add_layers(ordered_json& root, const DecoderConfig& c) {
-    const bool has_types = c.family == "gemma2" || c.family == "gemma3_text" || c.family == "olmo3";
+    constexpr std::string_view kTyped[] = {"gemma2", "gemma3_text", "olmo3", kGptOss};
+    const bool has_types = contains(kTyped, c.family);
     ordered_json types = ordered_json::array(), ropes = ordered_json::array();
     for (const gpt::LayerConfig& layer : c.layers) {
         types.push_back(layer.window > 0 ? "sliding_attention" : "full_attention");
@@ -165,8 +163,13 @@ void add_latent(ordered_json& root, const DecoderConfig& c) {
 void add_experts(ordered_json& root, const DecoderConfig& c) {
     if (c.experts.count == 0 || c.is_latent()) return;
     root["num_experts_per_tok"] = c.experts.per_token;
-    root[c.family == "mixtral" ? "num_local_experts" : "num_experts"] = c.experts.count;
-    if (c.family == "mixtral") return;
+    const bool local = c.family == "mixtral" || c.family == kGptOss;
+    root[local ? "num_local_experts" : "num_experts"] = c.experts.count;
+    if (c.family == kGptOss) {
+        root["intermediate_size"] = c.experts.n_inner;
+        root["swiglu_limit"] = number(c.experts.swiglu_limit);
+    }
+    if (local) return;
     root["moe_intermediate_size"] = c.experts.n_inner;
     root["norm_topk_prob"] = c.experts.normalized;
 }
@@ -227,6 +230,7 @@ ordered_json settings_of(const GgufFile& file, const DecoderConfig& c, Dtype dty
         rope.mscale_all_dim = 10 * in.number_or({nullptr, "rope.scaling.yarn_log_multiplier"}, 0);
         add_latent(root, c);
     }
+    if (c.family == kGptOss) rope.truncate = false;  // GGUF has no key for it
     add_rope(root, rope, c, file.name());
     add_layers(root, c);
     add_experts(root, c);
@@ -267,6 +271,7 @@ DecoderConfig write_settings(const GgufFile& file, gpt::ModelFile& model, Dtype 
                              const std::filesystem::path& directory) {
     const DecoderConfig& config = model.config();
     ordered_json root = settings_of(file, config, dtype), generation;
+    if (has_mxfp4_experts(model)) root["quantization_config"] = gpt_oss_quantization();
     const auto tokens = model.tokenizer();
     add_ids(root, config.eos_token_ids, *tokens);
     add_ids(generation, config.eos_token_ids, *tokens);

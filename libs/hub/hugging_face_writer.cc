@@ -9,6 +9,7 @@
 #include "gpt/families/embedding_settings.h"
 #include "gpt/families/family.h"
 #include "gpt/families/model_folder.h"
+#include "hub/gpt_oss_folder.h"
 #include "hub/hugging_face_settings.h"
 #include "hub/hugging_face_vocabulary.h"
 #include "hub/tensor_list.h"
@@ -63,32 +64,49 @@ std::vector<float> folder_values(const ModelHandle& model, const ModelTensor& te
     return values;
 }
 
+// All tensors of the folder of a model with `config`. Of gpt-oss the experts come last.
+std::vector<FolderTensor> folder_tensors(const ModelHandle& model,
+                                         const std::vector<ModelTensor>& tensors, Dtype dtype,
+                                         float norm_offset) {
+    std::vector<FolderTensor> all;
+    const bool stacks = model.gpt && model.gpt->config().family == kGptOss;
+    for (const ModelTensor& tensor : tensors) {
+        if (stacks && tensor.name.find(".experts.") != tensor.name.npos) continue;
+        all.push_back({tensor.name, dtype, tensor.shape, [=, &model](ByteWriter& out) {
+                           const ProfileSpan span("convert");
+                           write_values(out, folder_values(model, tensor, norm_offset), dtype,
+                                        concat(model.tensors().where(), ": ", tensor.name));
+                       }});
+    }
+    if (stacks)
+        for (FolderTensor& tensor : gpt_oss_experts(*model.gpt, dtype))
+            all.push_back(std::move(tensor));
+    return all;
+}
+
 void write_weights(const ModelHandle& model, const std::vector<ModelTensor>& tensors, Dtype dtype,
                    float norm_offset, const fs::path& path) {
-    TensorSource& source = model.tensors();
+    const std::vector<FolderTensor> all = folder_tensors(model, tensors, dtype, norm_offset);
     SafetensorsHeader header;
     header.metadata["format"] = "pt";  // transformers asks for it
-    for (const ModelTensor& tensor : tensors) {
-        const uint64_t end =
-            header.data_bytes + static_cast<uint64_t>(tensor.size()) * size_of(dtype);
-        header.tensors.push_back({stored_name(model, tensor.name), safetensors_name(dtype),
-                                  tensor.shape, header.data_bytes, end});
-        header.data_bytes = end;
+    for (const FolderTensor& tensor : all) {
+        uint64_t bytes = size_of(tensor.dtype);
+        for (const int64_t n : tensor.shape) bytes *= static_cast<uint64_t>(n);
+        header.tensors.push_back({stored_name(model, tensor.name), safetensors_name(tensor.dtype),
+                                  tensor.shape, header.data_bytes, header.data_bytes + bytes});
+        header.data_bytes += bytes;
     }
     AtomicFile out(path);
     ByteWriter writer(out.fd(), out.name());
     writer.write(format_safetensors_header(header));
-    for (const ModelTensor& tensor : tensors) {
-        const ProfileSpan span("convert");
-        write_values(writer, folder_values(model, tensor, norm_offset), dtype,
-                     concat(source.where(), ": ", tensor.name));
-    }
+    for (const FolderTensor& tensor : all) tensor.write(writer);
     writer.flush();
     out.commit();
 }
 
-// Copies the files of a folder of the same format, with another type in its config.
-void copy_description(const fs::path& from, Dtype dtype, const fs::path& to) {
+// Copies the files of a folder of the same format, with another type in its config. has_blocks:
+// experts stay mxfp4, and the config says so.
+void copy_description(const fs::path& from, Dtype dtype, bool has_blocks, const fs::path& to) {
     const fs::path config = from / gpt::kConfigFile;
     auto root = nlohmann::ordered_json::parse(read_file(config, size_t{1} << 20), nullptr, false);
     require(root.is_object(), config.string(), ": not a JSON object");
@@ -100,7 +118,8 @@ void copy_description(const fs::path& from, Dtype dtype, const fs::path& to) {
         root = text;
     }
     root.erase("dtype");                // the same key in newer files
-    root.erase("quantization_config");  // the weights are written as plain numbers
+    root.erase("quantization_config");  // other weights are written as plain numbers
+    if (has_blocks) root["quantization_config"] = gpt_oss_quantization();
     root["torch_dtype"] = whisper::torch_name(dtype);
     write_file(to / gpt::kConfigFile, root.dump(2) + "\n");
     const auto copy = [&](const std::string& name) {
@@ -158,16 +177,12 @@ void write_hugging_face_model(const ModelHandle& model, const fs::path& from,
                               const std::string& tokenizer_path, Dtype dtype,
                               const fs::path& directory) {
     const bool same = std::string(model.format()) == "Hugging Face";
-    if (model.gpt && same)
-        require(!gpt::family_of(model.gpt->config().family, "convert").unpack, from.string(),
-                ": models of the family ", model.gpt->config().family,
-                " are not written as safetensors; give --to gguf and a new file");
     const bool has_own = model.gpt && model.gpt->config().family != "gpt2";
     require_usage(!has_own || tokenizer_path.empty(), "--tokenizer does not go with ",
                   from.string(), ": the model's own is written");
     if (has_own && !same) return write_from_gguf(model, from, dtype, directory);
     if (same && tokenizer_path.empty())
-        copy_description(from, dtype, directory);
+        copy_description(from, dtype, model.gpt && has_mxfp4_experts(*model.gpt), directory);
     else if (model.whisper)
         write_whisper(*model.whisper, tokenizer_path, dtype, directory);
     else

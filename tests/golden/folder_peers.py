@@ -18,8 +18,10 @@ import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 sys.path.pop(0)  # kernels.py next to this file is not the package that transformers looks for
+import numpy as np
 import torch
 import transformers
+from safetensors.numpy import load_file, save_file
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOKENS, LIKELIEST, LARGEST, VOCABULARY = 64, 5, 1e-4, 640
@@ -43,6 +45,8 @@ FAMILIES = [
     ("mixtral", "llama2", NO_WINDOW),
     ("qwen3_moe", "qwen2", {}),
     ("deepseek_v3", "deepseek_llm", {}),
+    ("gpt_oss", "gpt_oss", {}),
+    ("gpt_oss, mxfp4", "gpt_oss", {}),
 ]
 
 
@@ -61,7 +65,7 @@ def is_token(found, text):
 def compare(name, binaries, file, folder):
     count, found = of_hark(binaries, file)
     model = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32, attn_implementation="eager").eval()
+        folder, dtype=torch.float32, attn_implementation="eager").eval().float()  # of mxfp4 it makes bf16
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     ids = tokenizer.encode(PROMPT)
     same_ids, equal, largest = len(ids) == count, 0, 0.0
@@ -79,7 +83,21 @@ def compare(name, binaries, file, folder):
     return same_ids and equal == TOKENS and largest <= LARGEST
 
 
-def make_folder(config, tokenizer, folder):
+def put_blocks(folder):
+    """Random blocks of mxfp4 in place of the experts' matrices, as gpt-oss is published."""
+    path, random = folder / "model.safetensors", np.random.default_rng(1)
+    tensors = load_file(path)
+    for name in [name for name in tensors if name.endswith(("gate_up_proj", "down_proj"))]:
+        experts, columns, rows = tensors.pop(name).shape
+        tensors[name + "_blocks"] = random.integers(0, 256, (experts, rows, columns // 32, 16), np.uint8)
+        tensors[name + "_scales"] = random.integers(121, 124, (experts, rows, columns // 32), np.uint8)
+    save_file(tensors, path, {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "mxfp4"}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def make_folder(config, tokenizer, folder, has_blocks=False):
     """A random model, saved by transformers."""
     torch.manual_seed(1)
     settings = {**config, "vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
@@ -91,6 +109,8 @@ def make_folder(config, tokenizer, folder):
             if weights.dim() == 1:  # norms and biases, whose values of the beginning hide errors
                 weights += 0.1 * torch.randn_like(weights)
     model.save_pretrained(folder)
+    if has_blocks:
+        put_blocks(folder)
     golden = json.loads((HERE / "model_tokenizers" / f"{tokenizer}.json").read_text())
     (folder / "tokenizer.json").write_text(json.dumps(golden["tokenizer"]))
     config = {"tokenizer_class": "PreTrainedTokenizerFast", **golden["config"]}
@@ -105,7 +125,7 @@ def main():
     for name, tokenizer, changes in FAMILIES:
         with tempfile.TemporaryDirectory() as directory:
             folder, file, back = (pathlib.Path(directory) / part for part in ("folder", "model.gguf", "back"))
-            make_folder({**cases[name]["config"], **changes}, tokenizer, folder)
+            make_folder({**cases[name]["config"], **changes}, tokenizer, folder, name.endswith("mxfp4"))
             for paths in ((folder, file), (file, back)):
                 subprocess.run([binaries / "hark-model", "convert", *paths, "--type", "f32"], check=True)
             if not compare(name, binaries, file, back):

@@ -28,9 +28,9 @@ struct ConvertFlags {
             .essential()
             .details(
                 "Without it ggml if OUTPUT ends in .bin, gguf if it ends in .gguf, else "
-                "safetensors. safetensors is a folder as Hugging Face's transformers reads it, of "
-                "any model except gpt-oss; ggml is a file as whisper.cpp reads it, for Whisper "
-                "alone; gguf is a file as "
+                "safetensors. safetensors is a folder as Hugging Face's transformers reads it, in "
+                "which gpt-oss's experts stay mxfp4 if they are; ggml is a file as whisper.cpp "
+                "reads it, for Whisper alone; gguf is a file as "
                 "llama.cpp reads it, for Llama, Mistral, Mixtral, Qwen2, Qwen3 and its mixtures of "
                 "experts, gpt-oss, DeepSeek-V2 and V3, Gemma 2 and 3, Phi-3, OLMo 2, Granite and "
                 "SmolLM3.");
