@@ -1,7 +1,7 @@
 """Writes tiny random models of the families as GGUF files with the gguf package, and compares what
 gpt-generate makes of them with transformers on the same weights.
 
-    python3 tests/golden/gguf_twins.py BIN
+    python3 tests/golden/gguf_twins.py BIN [CASE...]
 
 The rules of llama.cpp's converter are written here once more: names by the package's own map, rows
 of queries and keys in turn where the architecture rotates neighbours, 1 + w for Gemma's norms, a
@@ -36,6 +36,9 @@ TWINS = [
     ("granite", {}, "granite", "granite"),
     ("mixtral", folder_peers.NO_WINDOW, "llama", "llama2"),
     ("qwen3_moe", {}, "qwen3moe", "qwen2"),
+    ("olmo3, yarn, other layers", {}, "olmo2", "olmo2"),
+    ("gpt_oss", {}, "gpt-oss", "gpt_oss"),
+    ("gpt_oss, mxfp4", {}, "gpt-oss", "gpt_oss"),
 ]
 INTERLEAVED = ("llama", "smollm3", "granite")
 
@@ -62,6 +65,10 @@ def add_settings(out, c, arch, model):
     if rope.get("rope_type") == "linear":
         out.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         out.add_rope_scaling_factor(rope["factor"])
+    if rope.get("rope_type") == "yarn":
+        out.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        out.add_rope_scaling_factor(rope["factor"])
+        out.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
     if rope.get("rope_type") == "llama3":
         plain = 1 / c.rope_theta ** (np.arange(0, dim, 2) / dim)
         out.add_tensor("rope_freqs.weight", (plain / model.model.rotary_emb.inv_freq.numpy()).astype(np.float32))
@@ -70,8 +77,10 @@ def add_settings(out, c, arch, model):
         out.add_rope_scaling_attn_factors(float(model.model.rotary_emb.attention_scaling))
         for name in ("long", "short"):
             out.add_tensor(f"rope_factors_{name}.weight", np.array(rope[f"{name}_factor"], np.float32))
-    if arch in ("gemma2", "gemma3", "phi3") and getattr(c, "sliding_window", None):
+    if arch in ("gemma2", "gemma3", "phi3", "gpt-oss", "olmo2") and getattr(c, "sliding_window", None):
         out.add_sliding_window(c.sliding_window)
+    if c.model_type == "olmo3":
+        out.add_sliding_window_pattern([kind == "sliding_attention" for kind in c.layer_types])
     if arch == "gemma2":
         out.add_attn_logit_softcapping(c.attn_logit_softcapping)
         out.add_final_logit_softcapping(c.final_logit_softcapping)
@@ -86,12 +95,40 @@ def add_settings(out, c, arch, model):
     if experts:
         out.add_expert_count(experts)
         out.add_expert_used_count(c.num_experts_per_tok)
-    if arch == "qwen3moe":
-        out.add_expert_feed_forward_length(c.moe_intermediate_size)
+    if arch in ("qwen3moe", "gpt-oss"):
+        out.add_expert_feed_forward_length(getattr(c, "moe_intermediate_size", c.intermediate_size))
 
 
-def add_tensors(out, model, c, arch):
+def packed(blocks, scales):
+    """Blocks of a folder, whose bytes have neighbours, as GGUF has them: values j and j + 16 in byte j."""
+    values = np.stack([blocks & 15, blocks >> 4], -1).reshape(*blocks.shape[:-1], 32)
+    whole = np.concatenate([scales[..., None], values[..., :16] | values[..., 16:] << 4], -1)
+    return whole.reshape(*blocks.shape[:2], -1)
+
+
+def add_gpt_oss_experts(out, names, tensors):
+    """The folder's stacks, of which gate and up are columns, or rows of blocks, in turn."""
+    for name, values in tensors.items():
+        if ".experts." not in name or name.endswith("_scales"):
+            continue
+        start, rest = name.split(".experts.")
+        suffix, kind = ".weight", None
+        if rest.endswith("_blocks"):
+            values, kind = packed(values, tensors[name.replace("_blocks", "_scales")]), gguf.GGMLQuantizationType.MXFP4
+        elif rest.endswith("_bias"):
+            suffix = ".bias"
+        else:
+            values = values.swapaxes(1, 2)
+        parts = {"gate_proj": values[:, ::2], "up_proj": values[:, 1::2]} if rest.startswith("gate_up") else {"down_proj": values}
+        for part, rows in parts.items():
+            full = names.get_name(f"{start}.experts.{part}{suffix}", try_suffixes=(".weight", ".bias"))
+            out.add_tensor(full, np.ascontiguousarray(rows), raw_dtype=kind)
+
+
+def add_tensors(out, model, c, arch, folder):
     names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), c.num_hidden_layers)
+    if arch == "gpt-oss":
+        add_gpt_oss_experts(out, names, folder_peers.load_file(folder / "model.safetensors"))
     stacks = {}
     for name, weights in model.state_dict().items():
         if name == "lm_head.weight" and c.tie_word_embeddings:
@@ -102,6 +139,10 @@ def add_tensors(out, model, c, arch):
         if arch.startswith("gemma") and name.endswith("norm.weight"):
             values = values + 1
         parts = name.split(".experts.")
+        if len(parts) == 2 and arch == "gpt-oss":
+            continue
+        if name.endswith(".sinks"):
+            name += ".weight"
         if len(parts) == 2:
             number, rest = parts[1].split(".", 1)
             stacks.setdefault((parts[0], rest), {})[int(number)] = values
@@ -130,14 +171,16 @@ def main():
     binaries = pathlib.Path(sys.argv[1])
     cases, failed = json.loads((HERE / "families.json").read_text()), []
     for name, changes, arch, tokenizer in TWINS:
+        if len(sys.argv) > 2 and name not in sys.argv[2:]:
+            continue
         with tempfile.TemporaryDirectory() as directory:
             folder, file = pathlib.Path(directory, "folder"), pathlib.Path(directory, "model.gguf")
-            folder_peers.make_folder({**cases[name]["config"], **changes}, tokenizer, folder)
+            folder_peers.make_folder({**cases[name]["config"], **changes}, tokenizer, folder, name.endswith("mxfp4"))
             model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
             out = gguf.GGUFWriter(file, arch)
             add_settings(out, model.config, arch, model)
             add_vocabulary(out, tokenizer)
-            add_tensors(out, model, model.config, arch)
+            add_tensors(out, model, model.config, arch, folder)
             out.write_header_to_file()
             out.write_kv_data_to_file()
             out.write_tensors_to_file()
