@@ -9,8 +9,10 @@
 # helps to answer, and the answer is made of these notes. A recording that lacks
 # a part fails, unless audio-decode's --allow-truncated is given.
 #
-# A transcript is a file that ends in .txt. To continue after a stop, or ask
-# again, first run: hark transcribe talk.mp3 > talk.txt.
+# A transcript is a file that ends in .txt. To ask again without transcribing
+# again, first run: hark transcribe talk.mp3 > talk.txt. After a stop the same
+# command continues: the transcript and the answers of parts are kept in
+# ~/.cache/hark/answers until the answer is there, a week at most.
 #
 # With --server the text must fit, and a recording may lack a part. Of
 # gpt-generate's options only --chat, --system, --max-tokens, --seed, --stop and
@@ -108,11 +110,9 @@ read_text() {
     if is_text "${words_given[0]}"; then
         [ -r "${words_given[0]}" ] || die "${words_given[0]}: cannot read it"
         cat -- "${words_given[0]}" > "$work/said" || return
-    elif [ -n "$times" ]; then
-        run_pipe > "$work/timed" || return
-        "${with_times[@]}" "$work/timed" > "$work/said"
     else
-        run_pipe > "$work/said" || return
+        transcribe || return
+        [ -z "$times" ] || "${with_times[@]}" -i "$work/said"
     fi
     sed 's/\([.?!]\) /\1\n/g' "$work/said" > "$work/text"
     grep -q '[^[:space:]]' "$work/text" || die "${words_given[0]}: nothing is said"
@@ -134,7 +134,7 @@ answer_all() {
     local status
     set_part_question
     while frame "$question"; do
-        run_group answer && return
+        run_group answer && { drop_kept; return; }
         status=$?
         too_long || return "$status"
         in_parts && HARK_GPT_GENERATE_N="" HARK_GPT_GENERATE_FORMAT="" HARK_GPT_GENERATE_ECHO="" \
@@ -234,9 +234,11 @@ is_text "${words_given[0]}" || check_pipe || exit
     exit
 }
 work="$(mktemp -d)"
+errors="$work/errors"
 trap 'status=$?; rm -rf "$work"; end_profile "$status"' EXIT
 begin_profile
 end_on_signals
+keep "${words_given[0]}" "$question"
 # A recording that fails is not asked about.
 read_text || exit
 answer_all

@@ -60,12 +60,68 @@ is_text() { [[ "$1" == *.txt ]]; }
 # that ends at once.
 one_line() { tr '\n' ' ' < "$1" > "$work/line"; }
 
-# generate PROMPT OPTION...: the answers to stdin, on stdout; messages are in `work`/errors.
+# generate PROMPT OPTION...: the answers to stdin, on stdout; messages are in the file `errors`.
 generate() {
     frame "$1"
     shift
     run_group measured gpt-generate "${generator[@]}" "${generator_measures[@]}" --prompt "$prompt" \
-        "$@" 2> "$work/errors"
+        "$@" 2> "$errors"
+}
+
+# keep FILE WORD...: sets `kept`, a folder for what is made on the way from the file to the answer to
+# the words. The same command finds it after a stop; drop_kept removes it. Folders of other commands
+# that were not run again go after a week.
+keep() {
+    local all="${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}" key
+    kept="$work/kept"
+    if [ -f "$1" ] && [ -n "$all" ]; then
+        all+=/hark/answers
+        key="$({
+            printf '%s\0' "$script" "$PWD" "$@" "${transcriber[@]}" "${decode[@]}" "${generator[@]}"
+            stat -L -c '%s %y' -- "$1"
+            env | LC_ALL=C grep '^HARK_' | LC_ALL=C sort
+        } | sha256sum)"
+        kept="$all/${key%% *}"
+        find "$all" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} + 2> /dev/null
+    fi
+    (umask 077 && mkdir -p -- "$kept") 2> /dev/null || { kept="$work/kept" && mkdir -p "$kept"; }
+}
+
+drop_kept() { rm -rf -- "$kept"; }
+
+# transcribe: what is said in the recording in `inputs`, in `work`/said.
+transcribe() {
+    if [ -f "$kept/said" ]; then
+        cp -- "$kept/said" "$work/said"
+        return
+    fi
+    run_pipe > "$work/said" || return
+    cp -- "$work/said" "$kept/said.part" && mv -- "$kept/said.part" "$kept/said"
+}
+
+# answer_parts PROMPT: the answers to the lines of `work`/parts, a line each, in `work`/answers. What a
+# stopped run has answered is not asked again.
+answer_parts() {
+    local file answered
+    file="$kept/$({ printf '%s\0' "$1" && cat "$work/parts"; } | sha256sum | cut -c 1-64)"
+    touch "$file" "$file.errors" || return
+    if grep -q ' do not fit the context (got ' "$file.errors"; then
+        cp "$file.errors" "$work/errors"
+        return 1
+    fi
+    # A line that failed has no answer, so that the others are not those of their places.
+    ! grep -q ': line [0-9]*: ' "$file.errors" || : > "$file"
+    answered="$(wc -l < "$file")"
+    head -n "$answered" "$file" > "$work/answers" && cp "$work/answers" "$file" || return
+    [ "$answered" -eq 0 ] || say "$answered of them are answered already"
+    tail -n "+$((answered + 1))" "$work/parts" > "$work/rest"
+    local errors="$file.errors" status=0 more=()
+    [ "$answered" -eq 0 ] || more=(--seed $((${generator_flag[--seed]:-0} + answered)))
+    [ ! -s "$work/rest" ] ||
+        generate "$1" --input-format lines "${more[@]}" < "$work/rest" >> "$file" || status=$?
+    cp "$file.errors" "$work/errors"
+    cp "$file" "$work/answers"
+    return "$status"
 }
 
 # too_long: the last prompt, or one of its lines, did not fit. Sets `needed` and `room`, in tokens.
@@ -100,7 +156,7 @@ shorten() {
     parts=$((needed * 5 / (room * 4) + 1))
     while cut_text "$parts" > "$work/parts"; do
         say "$1: text and answer, $needed tokens, do not fit the context of $room: $(wc -l < "$work/parts") parts"
-        generate "$2" --input-format lines < "$work/parts" > "$work/answers" && break
+        answer_parts "$2" && break
         too_long || return
         [ "$parts" -lt "$lines" ] || return
         parts=$((parts * 2))

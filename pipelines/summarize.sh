@@ -6,7 +6,9 @@
 # has a transcript talk.txt next to it is not transcribed again. What has its
 # minutes is skipped: the same command continues after a stop. A text that does
 # not fit the model's context is summarised in parts, and then the summaries
-# are. What fails is named, and the rest is done.
+# are. After a stop in the middle of a text the transcript of its recording and
+# the summaries of parts are in ~/.cache/hark/answers. What fails is named, and
+# the rest is done.
 #
 # Options:
 #   -m, --model MODEL          language model: a name or a path
@@ -109,7 +111,7 @@ text_of() {
     else
         inputs=()
         add_inputs "$1"
-        run_pipe > "$work/said" || return
+        transcribe || return
     fi
     sed 's/\([.?!]\) /\1\n/g' "$work/said" | grep -v '^[[:space:]]*$' > "$work/text"
     [ -s "$work/text" ] || { say "$1: nothing is said"; return 1; }
@@ -126,6 +128,7 @@ summarize() {
     local file="${target[$1]}.minutes.md" folder whole line why
     folder="$(dirname -- "$file")"
     [ -w "$folder" ] || { say "$folder: cannot write into this folder"; return 1; }
+    keep "$1" "${task_text:-$minutes}"
     text_of "$1" || return
     until minutes_of_text; do
         too_long && shorten "$1" "$part" && continue
@@ -138,7 +141,10 @@ summarize() {
     cat "$work/errors" >&2
     # Next to its final name first: a rename is whole or not at all.
     whole="$folder/.hark-minutes.$$"
-    why="$({ LC_ALL=C cp -- "$work/minutes" "$whole" && LC_ALL=C mv -fT -- "$whole" "$file"; } 2>&1)" && return
+    why="$({ LC_ALL=C cp -- "$work/minutes" "$whole" && LC_ALL=C mv -fT -- "$whole" "$file"; } 2>&1)" && {
+        drop_kept
+        return
+    }
     rm -f -- "$whole"
     say "$file: cannot write: ${why##*: }"
     return 1
@@ -182,6 +188,7 @@ if [ -n "$show_pipe" ]; then
     exit
 fi
 work="$(mktemp -d)"
+errors="$work/errors"
 trap 'status=$?; rm -rf "$work"; end_profile "$status"' EXIT
 begin_profile
 end_on_signals

@@ -10,7 +10,8 @@ class HarkSummarize : public testing::Test {
     void SetUp() override { write_scripted_model(folder_.path() / "model", "\n", " text file"); }
     // In the folder; the model's context has 512 tokens.
     ProcessResult summarize(const std::string& arguments) const {
-        return run_shell("cd '" + folder_.path().string() + "' && hark summarize " + arguments +
+        return run_shell("cd '" + folder_.path().string() +
+                         "' && XDG_CACHE_HOME=\"$PWD/cache\" hark summarize " + arguments +
                          " -m ./model --whisper-model demo --chat --temperature 0 --max-tokens 20"
                          " --threads 1");
     }
