@@ -99,6 +99,19 @@ transcribe() {
     cp -- "$work/said" "$kept/said.part" && mv -- "$kept/said.part" "$kept/said"
 }
 
+# set_seed SEED: of the answers, in place of the user's.
+set_seed() {
+    local i kept_options=()
+    for ((i = 0; i < ${#generator[@]}; ++i)); do
+        case "${generator[i]}" in
+            --seed) ((++i)) ;;
+            --seed=*) ;;
+            *) kept_options+=("${generator[i]}") ;;
+        esac
+    done
+    generator=("${kept_options[@]}" --seed "$1")
+}
+
 # answer_parts PROMPT: the answers to the lines of `work`/parts, a line each, in `work`/answers. What a
 # stopped run has answered is not asked again.
 answer_parts() {
@@ -115,10 +128,11 @@ answer_parts() {
     head -n "$answered" "$file" > "$work/answers" && cp "$work/answers" "$file" || return
     [ "$answered" -eq 0 ] || say "$answered of them are answered already"
     tail -n "+$((answered + 1))" "$work/parts" > "$work/rest"
-    local errors="$file.errors" status=0 more=()
-    [ "$answered" -eq 0 ] || more=(--seed $((${generator_flag[--seed]:-0} + answered)))
+    local errors="$file.errors" status=0 generator=("${generator[@]}")
+    # A line's seed is that of the first one and the lines before it.
+    [ "$answered" -eq 0 ] || set_seed $((${generator_flag[--seed]:-0} + answered))
     [ ! -s "$work/rest" ] ||
-        generate "$1" --input-format lines "${more[@]}" < "$work/rest" >> "$file" || status=$?
+        generate "$1" --input-format lines < "$work/rest" >> "$file" || status=$?
     cp "$file.errors" "$work/errors"
     cp "$file" "$work/answers"
     return "$status"

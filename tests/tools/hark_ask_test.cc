@@ -59,22 +59,23 @@ TEST_F(HarkAskLong, PartsThatAreAnsweredAreNotAskedAgain) {
     write_talk(300);
     const std::string all =
         "[[ \"$*\" = *' lines'* ]] || exec gpt-generate \"$@\"\n"
-        "tee asked | gpt-generate \"$@\"";
+        "echo \"$*\" > options; tee asked | gpt-generate \"$@\"";
     write_tool("gpt-generate", all);
-    const ProcessResult whole = ask("talk.txt 'What is it?' --chat");
+    const ProcessResult whole = ask("talk.txt 'What is it?' --chat --seed 7");
     EXPECT_EQ(whole.out, " text file\n") << whole.err;
     EXPECT_TRUE(keeps_nothing());
     const std::string parts = folder_.text("asked");
     ASSERT_GE(std::count(parts.begin(), parts.end(), '\n'), 4);
 
     write_tool("gpt-generate", all + " | { head -n 2; kill -9 $(cat pid); }");
-    expect_killed("talk.txt 'What is it?' --chat");
+    expect_killed("talk.txt 'What is it?' --chat --seed 7");
     write_tool("gpt-generate", all);
-    const ProcessResult other = ask("talk.txt 'What else is it?' --chat");
+    const ProcessResult other = ask("talk.txt 'What else is it?' --chat --seed 7");
     EXPECT_EQ(other.err.find("answered already"), std::string::npos) << other.err;
-    const ProcessResult resumed = ask("talk.txt 'What is it?' --chat");
+    const ProcessResult resumed = ask("talk.txt 'What is it?' --chat --seed 7");
     EXPECT_EQ(resumed.out, whole.out);
     expect_contains(resumed.err, "hark ask: 2 of them are answered already\n");
+    expect_contains(folder_.text("options"), "--seed 9 ");
     EXPECT_EQ(folder_.text("asked"), parts.substr(parts.find('\n', parts.find('\n') + 1) + 1));
     EXPECT_TRUE(keeps_nothing());
 }
