@@ -13,7 +13,7 @@ namespace {
 constexpr int kShortSteps = 4, kLongSteps = 8;
 // Columns of short slices, of long ones of a row with layer_norm, and of those of more than
 // kLongSteps. The rest is row_kernel's, or sliced_kernel's.
-constexpr int64_t kMostLongNormed = 1024, kMostLongColumns = 6400;
+constexpr int64_t kMostLongNormed = 1280, kMostLongColumns = 6400;
 constexpr int kShortStep = 32;     // columns
 constexpr int kShortOutputs = 16;  // of a block
 
