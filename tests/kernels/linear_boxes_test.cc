@@ -25,6 +25,18 @@ TEST_P(BoxRows, HaveTheBitsOfRowsAlone) {
     }
 }
 
+// Outputs of a vocabulary in f32, tiles of them that are full and cut off, one slice of K and
+// several.
+TEST_P(BoxRows, LogitsHaveTheBitsOfRowsAlone) {
+    TestDevice device(GetParam());
+    if (!device) GTEST_SKIP() << device.why_not();
+    const Dtype type = GetParam().activations;
+    for (const LinearShape& shape :
+         {LinearShape{130, 16385, 384}, {130, 16448, 128}, {130, 17001, 1280}})
+        check_neighbours(device, type, type, shape, {1, 65, 128}, Dtype::f32, Activation::none,
+                         false, false);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, BoxRows, testing::Values(kCudaF16Case, kCudaBf16Case),
                          name_of_case);
 

@@ -97,7 +97,7 @@ struct LinearInputs {
 inline void check_neighbours(TestDevice& device, Dtype activations, Dtype weights,
                              LinearShape shape, std::initializer_list<int64_t> batches,
                              Dtype y_type = Dtype::f32, Activation activation = Activation::gelu,
-                             bool with_residual = false) {
+                             bool with_residual = false, bool with_bias = true) {
     SCOPED_TRACE(concat(name_of(weights), " T ", shape.t, " N ", shape.n, " K ", shape.k, " y ",
                         name_of(y_type), " activation ", static_cast<int>(activation), " residual ",
                         with_residual));
@@ -105,7 +105,8 @@ inline void check_neighbours(TestDevice& device, Dtype activations, Dtype weight
     const auto [rows, n, k] = shape;
     const LinearInputs in(shape, activations, weights, 3);
     const Matrix w = in.up(device, weights);
-    Epilogue then = {.bias = device.up(in.bias, Dtype::f32, {n}), .activation = activation};
+    Epilogue then = {.activation = activation};
+    if (with_bias) then.bias = device.up(in.bias, Dtype::f32, {n});
     if (with_residual) then.residual = device.up(in.residual, y_type, {rows, n});
     Tensor all = device.empty(y_type, {rows, n});
     linear(device.ctx(), all, device.up(in.x, activations, {rows, k}), w, then);

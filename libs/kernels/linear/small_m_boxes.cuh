@@ -48,6 +48,15 @@ struct Maps {
     CUtensorMap x, w;
 };
 
+template <class S>
+Maps maps_of(const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+    const auto k = static_cast<uint64_t>(args.k);
+    const auto map = [&](const Tensor& of, int64_t rows, uint32_t box) {
+        return tile_map(of.dtype, of.data, {k, static_cast<uint64_t>(rows)}, {k * 2}, {kUnit, box});
+    };
+    return {map(x, args.rows, S::kRows), map(w, args.n, S::kOutputs)};
+}
+
 // The row of 8 that lane 4 g + t has as its g-th: two neighbours g are 4 rows apart, so their
 // chunks, swizzled by the row, hit different banks.
 __device__ inline int row_of(int g) { return g / 2 + g % 2 * 4; }

@@ -13,14 +13,9 @@ void launch_boxes(Context& ctx, const SmallMArgs& args, const Tensor& x, const T
     const auto kernel = box_kernel<T, S>;
     const int slots = S::kSplit == 1 ? 0 : 1 + args.slices - args.slices / S::kSplit;
     const int bytes = S::kStages * S::kStageBytes + slots * S::kSlotBytes + 1024;  // to align it
-    const auto k = static_cast<uint64_t>(args.k);
-    const auto map = [&](const Tensor& of, int64_t rows, uint32_t box) {
-        return tile_map(of.dtype, of.data, {k, static_cast<uint64_t>(rows)}, {k * sizeof(T)},
-                        {kUnit, box});
-    };
-    const Maps maps = {map(x, args.rows, S::kRows), map(w, args.n, S::kOutputs)};
     const int64_t tiles = ceil_div(args.rows, S::kRows) * ceil_div(args.n, S::kOutputs);
-    ClusterLaunch(ctx, kernel, S::kSplit, kThreads, bytes).start(tiles, maps, args);
+    ClusterLaunch(ctx, kernel, S::kSplit, kThreads, bytes)
+        .start(tiles, maps_of<S>(args, x, w), args);
 }
 
 // As many blocks per tile as the multiprocessors allow. The stages leave room for the sums of that
@@ -40,12 +35,17 @@ void choose(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor&
 
 }  // namespace
 
+bool has_box_form(const SmallMArgs& args, const Tensor& x, const Tensor& w) {
+    constexpr int64_t kLeastRows = 65, kMostRows = 128;
+    return kLeastRows <= args.rows && args.rows <= kMostRows && args.k % kUnit == 0 &&
+           args.up == 0 && is_16_bit(x.dtype) && w.dtype == x.dtype;
+}
+
 bool takes_boxes(const SmallMArgs& args, const Tensor& x, const Tensor& w) {
-    constexpr int64_t kLeastRows = 65, kMostRows = 128, kLeastColumns = 1024;
+    constexpr int64_t kLeastColumns = 1024;
     const auto address = [](const void* p) { return reinterpret_cast<uintptr_t>(p); };
-    return kLeastRows <= args.rows && args.rows <= kMostRows && args.n < kVocabulary &&
-           args.k >= kLeastColumns && args.k % kUnit == 0 && args.n % kVector == 0 &&
-           args.up == 0 && is_16_bit(x.dtype) && w.dtype == x.dtype && args.y_type == x.dtype &&
+    return has_box_form(args, x, w) && args.n < kVocabulary && args.k >= kLeastColumns &&
+           args.n % kVector == 0 && args.y_type == x.dtype &&
            (address(args.y) | address(args.residual)) % 16 == 0 &&
            has_hopper_code(reinterpret_cast<const void*>(box_kernel<__half, Shape<128, 64, 1, 8>>));
 }

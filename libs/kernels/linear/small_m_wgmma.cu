@@ -8,6 +8,7 @@ using namespace small_m_wgmma;
 
 bool small_m_wgmma_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     if (has_row_scales(w.dtype)) return small_m_wgmma_of_bytes(ctx, args, x, w);
+    if (vocabulary_product(ctx, args, x, w)) return true;
     if (takes_boxes(args, x, w)) {
         box_product(ctx, args, x, w);
         return true;
