@@ -135,6 +135,8 @@ TEST_P(AbsorbedAttention, AgreesWithTheSumInDouble) {
         {2, 600, {1, 1, 1, 1}, {600, 512, 385, 31}, 4},
         {6, 300, {3, 0, 1}, {300, 5, 33}},
         {10, 70, {2, 40}, {70, 17}},
+        {4, 100, {1, 30, 2}, {49, 100, 16}, 2},
+        {8, 1500, {1, 1, 2}, {1500, 769, 20}},
         {12, 513, {1, 20}, {384, 513}},
         {6, 800, {1, 1, 9}, {768, 769, 767}},
         {20, 1500, {1}, {1500}},
@@ -277,7 +279,9 @@ TEST(AbsorbedAttentionOnCuda, RowsAreTheSameBitsWhateverIsBesideThem) {
     expect_same_bits(20, Dtype::f16, Dtype::f16);
     expect_same_bits(20, Dtype::bf16, Dtype::i8);
     expect_same_bits(12, Dtype::f16, Dtype::i8);
+    expect_same_bits(8, Dtype::f16, Dtype::i8);
     expect_same_bits(6, Dtype::bf16, Dtype::bf16);
+    expect_same_bits(4, Dtype::f16, Dtype::f16);
 }
 
 }  // namespace

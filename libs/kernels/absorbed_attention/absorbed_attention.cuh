@@ -16,6 +16,7 @@ constexpr int kAbsorbedSplit = 384;         // keys per split, or twice as many
 constexpr int kMostAbsorbedSplits = 4;      // can_absorb()'s 1536 frames
 constexpr int kAbsorbedHead = 64;           // channels of a head
 constexpr int kAbsorbedWarps = 8;           // per block; each has C / 8 columns
+constexpr int kMostNarrowColumns = 512;     // of attend_narrow()
 constexpr int64_t kMostAbsorbedRows = 256;  // per launch: scratch is 0.4 MB per row of 1280 columns
 
 struct AbsorbedArgs {
@@ -42,6 +43,8 @@ struct AbsorbedArgs {
 
 void absorb_queries(Context& ctx, const AbsorbedArgs& args);
 void attend_absorbed(Context& ctx, const AbsorbedArgs& args);
+// attend_absorbed() for few columns on Hopper. Returns false, and does nothing, for others.
+bool attend_narrow(Context& ctx, const AbsorbedArgs& args);
 void expand_values(Context& ctx, const AbsorbedArgs& args);
 
 }  // namespace hark::cuda

@@ -19,6 +19,12 @@ constexpr int kMostStages = 5;
 constexpr int kNever = -1;
 constexpr int64_t kMostAsked = 16 << 20, kMostKept = 64 << 20;  // bytes
 
+// Whether the L2 cache evicts the keys first: they do not stay there until the next layer.
+inline bool evicts_keys(const AbsorbedArgs& args) {
+    const int64_t bytes = int64_t{args.rows} * args.splits * args.split_keys * args.c * 2;
+    return args.one_each && bytes > kMostKept;
+}
+
 // Shared memory of a block for `heads` heads in tiles of 8.
 struct Layout {
     int pitch;  // bytes per key; 8 rows of a fragment hit all banks
@@ -84,6 +90,18 @@ __device__ inline void synchronise() {
     asm volatile("bar.sync 1, %0;" ::"n"(kComputing) : "memory");
 }
 
+#if HARK_HOPPER_CODE
+// cp.async.bulk of a key, with an L2 cache policy.
+__device__ inline void copy_key(unsigned char* to, const void* from, int bytes, uint64_t& arrived,
+                                uint64_t policy) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(hopper::shared_address(to)),
+        "l"(from), "r"(bytes), "r"(hopper::shared_address(&arrived)), "l"(policy)
+        : "memory");
+}
+#endif
+
 // Copies the keys of the block's items, one item after another, to the ring of stages. On Hopper a
 // warp of its own lets the copy engine do it, one key per lane, which gives each key its pitch.
 template <class T, int HeadTiles, int TileKeys>
@@ -125,13 +143,9 @@ struct Copies {
             if (lane == 0) hopper::arrive_expecting(arrived[place], kStage * 2 * args.c);
             __syncwarp();
             if (lane < kStage)
-                asm volatile(
-                    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                    ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-                        hopper::shared_address(ring + (place * kStage + lane) * pitch)),
-                    "l"(keys.at(stage * kStage + lane, args.c)), "r"(2 * args.c),
-                    "r"(hopper::shared_address(arrived + place)), "l"(policy)
-                    : "memory");
+                copy_key(ring + (place * kStage + lane) * pitch,
+                         keys.at(stage * kStage + lane, args.c), 2 * args.c, arrived[place],
+                         policy);
             if (++place == stages) place = 0, parity ^= 1;
         }
     }

@@ -88,15 +88,10 @@ __device__ __forceinline__ void compute(const AbsorbedArgs& args, unsigned char*
     }
 }
 
-// Blocks that share a multiprocessor. The steps of a tile wait for one another: with few columns a
-// second block multiplies meanwhile.
-template <int Steps>
-constexpr int kSplitBlocksAtOnce = Steps <= 4 ? 2 : 1;
-
 // Block i computes the items i, i + blocks, ...; item = (row * groups + tiles of heads) * splits +
 // split.
 template <class T, int Steps, int HeadTiles, int TileKeys>
-__global__ void __launch_bounds__(kThreads, kSplitBlocksAtOnce<Steps>)
+__global__ void __launch_bounds__(kThreads, 1)
     attend_kernel(AbsorbedArgs args, int stages, int groups, int items, bool ask, bool evict) {
     pdl_trigger();
     extern __shared__ __align__(16) unsigned char shared[];
@@ -123,20 +118,15 @@ __global__ void __launch_bounds__(kThreads, kSplitBlocksAtOnce<Steps>)
     }
     __syncthreads();
     const bool copies = threadIdx.x >= kComputing, early = copies && args.kv_ready;
-    constexpr int kAtOnce = kSplitBlocksAtOnce<Steps>;
-    constexpr bool kShares = kAtOnce > 1;
-    // What a block's registers are at its start, in eights per thread, is all that can be taken.
-    static_assert(!kShares || 24 * kCopying + 104 * kComputing <=
-                                  65536 / (kAtOnce * kThreads) / 8 * 8 * kThreads);
     if (!early) pdl_wait();
     if (copies) {
-        hopper::give_registers<kShares ? 24 : 40>();
+        hopper::give_registers<40>();
         if (threadIdx.x < kComputing + 32)
             Copies<T, HeadTiles, TileKeys>(args, shared, at.pitch, groups, items)
                 .run(arrived, read, stages, evict);
         if (early) pdl_wait();
     } else {
-        hopper::take_registers<kShares ? 104 : 232>();
+        hopper::take_registers<232>();
         compute<T, Steps, HeadTiles, TileKeys>(args, shared, at, stages, groups, items);
     }
 #else
@@ -155,15 +145,13 @@ void launch(Context& ctx, const AbsorbedArgs& args, int stages) {
     // Keys are prefetched only if the L2 cache can hold them; otherwise they would be read twice.
     const int64_t bytes = int64_t{args.rows} * args.splits * args.split_keys * args.c * 2;
     const bool ask = bytes <= kMostAsked && items <= multiprocessors();
-    // Keys that do not stay in the L2 cache until the next layer are evicted first.
-    const bool evict = args.one_each && bytes > kMostKept;
     const auto* code = reinterpret_cast<const void*>(kernel);
     const int threads = kComputing + (has_hopper_code(code) ? kCopying : 0);
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, layout.bytes));
-    const int blocks = std::min(items, kSplitBlocksAtOnce<Steps> * multiprocessors());
+    const int blocks = std::min(items, multiprocessors());
     pdl_launch(ctx, kernel, static_cast<unsigned>(blocks), threads, layout.bytes, args, stages,
-               groups, items, ask, evict);
+               groups, items, ask, evicts_keys(args));
 }
 
 // Few rows are spread over more blocks, each with 8 of the heads. Tiles of 32 keys in 5 stages if
@@ -191,6 +179,7 @@ void launch(Context& ctx, const AbsorbedArgs& args) {
 }  // namespace
 
 void attend_absorbed(Context& ctx, const AbsorbedArgs& args) {
+    if (attend_narrow(ctx, args)) return;
     if (args.type == Dtype::f16) {
         launch<__half>(ctx, args);
     } else {
