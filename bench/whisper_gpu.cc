@@ -33,6 +33,7 @@ class Windows {
           memory_(ctx.host_arena.source()),
           mel_(memory_.tensor(
               Dtype::f32, {std::min(count, kWindowsAtOnce), kWindowFrames, model.config.n_mels})),
+          uploads_(ctx, static_cast<int64_t>(mel_.bytes())),
           step_(ctx, model, caches_, constraints(model.config), count),
           tokens_(static_cast<size_t>(count)) {
         const std::vector<float> values = normal_values(mel_.size(), 1);
@@ -44,7 +45,8 @@ class Windows {
             std::vector<int64_t> slots;
             for (int64_t slot = i; slot < std::min(i + kWindowsAtOnce, count_); ++slot)
                 slots.push_back(slot);
-            encode_windows(ctx_, model_, caches_, slots, mel_.slice(0, std::ssize(slots)));
+            encode_windows(ctx_, model_, caches_, slots, mel_.slice(0, std::ssize(slots)),
+                           count_ > kWindowsAtOnce ? &uploads_ : nullptr);
         }
     }
     void read_prompts() {
@@ -100,6 +102,7 @@ class Windows {
     Caches caches_;
     Arena memory_;
     Tensor mel_;  // pinned, as whisper-transcribe has it
+    UploadAhead uploads_;
     GpuStep step_;
     std::vector<std::vector<int32_t>> tokens_;  // by window
 };

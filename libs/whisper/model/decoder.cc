@@ -105,10 +105,12 @@ void Decoder::cache_cross_kv(Context& ctx, Tensor encoder_out, CrossKvCache& cac
     std::vector<int32_t> order(static_cast<size_t>(encoder_out.rows()));
     std::iota(order.begin(), order.end(), 0);
     const Tensor rows = to_device(ctx, Tensor(order.data(), Dtype::i32, {encoder_out.rows()}));
-    for (int64_t i = 0; i < b; ++i) {
+    for (int64_t i = 0, end = 0; i < b; i = end) {  // slots that follow one another together
         const int64_t slot = slots[static_cast<size_t>(i)];
-        select_rows(ctx, cache.encoder_out.slice(slot, slot + 1).reshaped({t, encoder_out.dim(1)}),
-                    encoder_out, rows.slice(i * t, (i + 1) * t));
+        for (end = i + 1; end < b && slots[static_cast<size_t>(end)] == slot + end - i;) ++end;
+        const Tensor to = cache.encoder_out.slice(slot, slot + end - i);
+        select_rows(ctx, to.reshaped({(end - i) * t, encoder_out.dim(1)}), encoder_out,
+                    rows.slice(i * t, end * t));
     }
 }
 

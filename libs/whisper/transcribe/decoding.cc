@@ -83,6 +83,9 @@ WindowDecoder::WindowDecoder(Context& ctx, const Model& model, const Tokenizer& 
     if (ctx.on_cuda() && constraints_.repetition_penalty == 1 && constraints_.no_repeat_ngram == 0)
         gpu_ = std::make_unique<GpuStep>(ctx, model, caches_, constraints_,
                                          windows * rows_per_window_);
+    if (ctx.on_cuda() && windows > windows_at_once())
+        uploads_ = std::make_unique<UploadAhead>(
+            ctx, windows_at_once() * kWindowFrames * model.config.n_mels * int64_t{sizeof(float)});
     if (draft)
         drafter_ =
             std::make_unique<Drafter>(*draft, model.config.n_vocab, windows, ctx.arena.source());
@@ -92,7 +95,7 @@ WindowDecoder::~WindowDecoder() = default;
 
 void WindowDecoder::encode(std::span<const int64_t> slots, Tensor mel, EncodePurpose purpose) {
     const ProfileSpan span("encode");
-    encode_windows(ctx_, model_, caches_, slots, mel);
+    encode_windows(ctx_, model_, caches_, slots, mel, uploads_.get());
     if (drafter_ && purpose == EncodePurpose::decode) drafter_->encode(ctx_, slots, mel);
 }
 

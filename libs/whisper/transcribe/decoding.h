@@ -165,6 +165,7 @@ class WindowDecoder {
     Caches caches_;
     std::unique_ptr<Drafter> drafter_;
     std::unique_ptr<GpuStep> gpu_;     // null: the host samples
+    std::unique_ptr<UploadAhead> uploads_;  // of mel, if windows are encoded in several groups
     std::vector<WindowState> states_;  // by slot
 };
 

@@ -17,10 +17,11 @@ Caches::Caches(const Model& model, int64_t rows, int64_t windows, CrossKvMode mo
       cross(model.config, model.precision, mode, windows, memory) {}
 
 void encode_windows(Context& ctx, const Model& model, Caches& caches,
-                    std::span<const int64_t> windows, Tensor mel) {
+                    std::span<const int64_t> windows, Tensor mel, UploadAhead* uploads) {
     const Arena::Scope scope(ctx.arena);
     const GpuSpan span(ctx, "gpu.encode");
-    const Tensor encoder_out = model.encoder(ctx, to_device(ctx, mel));  // (B * n_audio_ctx, C)
+    const Tensor there = uploads ? (*uploads)(ctx, mel) : to_device(ctx, mel);
+    const Tensor encoder_out = model.encoder(ctx, there);  // (B * n_audio_ctx, C)
     model.decoder.cache_cross_kv(ctx, encoder_out, caches.cross, windows);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/batch_layout.h"
+#include "kernels/runtime/upload_ahead.h"
 #include "whisper/model/model.h"
 
 namespace hark::whisper {
@@ -22,8 +23,9 @@ struct Caches {
 };
 
 // Encodes mel (B, 3000, n_mels), normalised and time-major, on the host, into the slots `windows`.
+// With `uploads` mel is copied while earlier windows are encoded.
 void encode_windows(Context& ctx, const Model& model, Caches& caches,
-                    std::span<const int64_t> windows, Tensor mel);
+                    std::span<const int64_t> windows, Tensor mel, UploadAhead* uploads = nullptr);
 
 class Pass {
   public:
