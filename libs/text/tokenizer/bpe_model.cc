@@ -13,16 +13,18 @@ BpeModel::BpeModel(BpeModelParts parts) : parts_(std::move(parts)) {
         byte_ids_[byte] = found == parts_.vocab.end() ? -1 : found->second;
     }
     cuts_ = !parts_.byte_level && !parts_.ignore_merges && parts_.vocab.contains(kMetaspace);
-    for (const auto& [token, id] : parts_.vocab) {
+    while (!parts_.vocab.empty()) {  // a vocabulary is large: no token is in two tables
+        auto entry = parts_.vocab.extract(parts_.vocab.begin());
+        const std::string& token = entry.key();
         if (!is_valid_utf8(token) || token.empty()) continue;
         size_t at = 0;
         const char32_t first = next_code_point(token, at);
-        if (at == token.size()) character_ids_[first] = id;
+        if (at == token.size()) character_ids_[first] = entry.mapped();
         if (has_inner_metaspace(token)) cuts_ = false;
-        if (parts_.ignore_merges)
-            words_[parts_.byte_level ? bytes_from_alphabet(token) : token] = id;
+        if (!parts_.ignore_merges) continue;
+        if (parts_.byte_level) entry.key() = bytes_from_alphabet(token);
+        words_.insert(std::move(entry));
     }
-    parts_.vocab.clear();
 }
 
 size_t BpeModel::part_end(std::string_view word, size_t at) const {

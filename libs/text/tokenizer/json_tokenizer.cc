@@ -16,9 +16,10 @@ namespace {
 
 constexpr int64_t kMaxId = INT32_MAX - 1;
 
-TokenIds vocabulary_of(const JsonReader& reader, const json& model) {
+// The vocabulary, which `model` then has no more: it is the largest part of the file.
+TokenIds vocabulary_of(const JsonReader& reader, json& model) {
     TokenIds vocab;
-    const json& entries = model.contains("vocab") ? model["vocab"] : json();
+    const json entries = model.contains("vocab") ? std::move(model["vocab"]) : json();
     require(entries.is_object(), reader.where(), ": expected model.vocab as an object, found ",
             entries.type_name());
     for (const auto& [token, id] : entries.items()) {
@@ -30,7 +31,8 @@ TokenIds vocabulary_of(const JsonReader& reader, const json& model) {
     return vocab;
 }
 
-PairTable merges_of(const JsonReader& reader, const json& model, const TokenIds& vocab) {
+// The merges, which `model` then has no more.
+PairTable merges_of(const JsonReader& reader, json& model, const TokenIds& vocab) {
     MergeList merges(vocab);
     size_t number = 0;
     for (const json& merge : reader.list(model, "merges")) {
@@ -43,11 +45,12 @@ PairTable merges_of(const JsonReader& reader, const json& model, const TokenIds&
         else
             merges.add(merge.get<std::string>(), at);
     }
+    model.erase("merges");
     return merges.table();
 }
 
-std::shared_ptr<const TokenModel> read_bpe(const JsonReader& reader, const json& model,
-                                           bool byte_level, TokenIds& vocab) {
+std::shared_ptr<const TokenModel> read_bpe(const JsonReader& reader, json& model, bool byte_level,
+                                           TokenIds& vocab) {
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"})
         reader.require_absent(model, key);
     vocab = vocabulary_of(reader, model);
@@ -106,7 +109,7 @@ std::vector<AddedToken> read_added(const JsonReader& reader, const json& root) {
 Tokenizer Tokenizer::parse_json(std::string_view text, std::string_view config,
                                 const std::string& where) {
     const JsonReader reader(where);
-    const json root = parse_json_object(text, where);
+    json root = parse_json_object(text, where);
     require(root.contains("model") && root["model"].is_object(), where,
             ": expected an object named model");
     const auto part = [&](const char* key) { return root.contains(key) ? root[key] : json(); };
