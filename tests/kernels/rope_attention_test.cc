@@ -134,11 +134,13 @@ TEST_P(RopeAttentionOfManyTexts, IsRopeAppendAndAttention) {
     for (int32_t b = 0; b < 34; ++b) lengths.push_back(1 + b * 3);
     uneven[7] = 1025;
     uneven[30] = 1056;
+    std::vector<int32_t> longer = uneven;
+    longer[9] = 2049;
+    longer[20] = 2080;
     const RopeAttentionCase cases[] = {
-        {24, 8, 64, 32, false, one, lengths},
-        {16, 8, 128, 64, true, one, lengths, 64},
+        {24, 8, 64, 32, false, one, lengths},      {16, 8, 128, 64, true, one, lengths, 64},
+        {16, 8, 64, 32, true, one, uneven},        {16, 8, 64, 32, true, one, longer},
         {64, 8, 64, 32, false, one, lengths, 256},  // a block per sequence
-        {16, 8, 64, 32, true, one, uneven},
     };
     expect_same(device, GetParam().activations, cases, {false});
 }

@@ -19,10 +19,18 @@ TEST_P(StreamedAttention, AgreesWithTheSumInDouble) {
     uneven[3] = 1060;
     uneven[9] = 1025;
     uneven[16] = 1024;
+    std::vector<int32_t> longer = uneven;
+    longer[2] = 2080;
+    longer[7] = 2049;
+    longer[11] = 2048;
     const AttentionCase cases[] = {
-        {16, 8, 64, 160, few, some, true, type},     {24, 8, 128, 160, few, some, true, type},
-        {14, 2, 64, 160, one, lengths, false, type}, {16, 2, 128, 192, one, lengths, true, type},
-        {56, 28, 64, 160, few, some, true, type},    {32, 16, 64, 1060, fewer, uneven, true, type},
+        {16, 8, 64, 160, few, some, true, type},
+        {24, 8, 128, 160, few, some, true, type},
+        {14, 2, 64, 160, one, lengths, false, type},
+        {16, 2, 128, 192, one, lengths, true, type},
+        {56, 28, 64, 160, few, some, true, type},
+        {32, 16, 64, 1060, fewer, uneven, true, type},
+        {32, 16, 64, 2080, fewer, longer, true, type},
     };
     for (const AttentionCase& c : cases) {
         SCOPED_TRACE(concat(c.heads, " heads in groups of ", c.heads / c.kv_heads, ", size ",

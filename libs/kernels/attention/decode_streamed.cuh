@@ -14,7 +14,7 @@ using namespace hopper;
 inline constexpr int kChunk = kGroupedBlock;  // keys per stage: their rows follow one another
 inline constexpr int kWarps = 2, kThreads = 32 * kWarps;
 inline constexpr int kWarpKeys = kChunk / kWarps;  // of a chunk
-inline constexpr int kPartKeys = 1024;             // of an item at most: longer texts have several
+inline constexpr int kPartKeys = 2048;             // of an item at most: longer texts have several
 inline constexpr int kMostParts = 2;   // of the longest text: all texts of a call have as many
 inline constexpr int kLeastPairs = 2;  // of texts and key heads, for each multiprocessor
 
