@@ -1,5 +1,6 @@
 #include "hub/verify.h"
 
+#include <chrono>
 #include <cmath>
 
 #include "audio/audio_chunks.h"
@@ -73,7 +74,10 @@ TranscribedFiles transcribe_files(Context& ctx, const whisper::Model& model,
     whisper::Transcriber transcriber(ctx, model, tokenizer, options, listener);
     for (const std::string& path : paths) {
         while (!transcriber.has_room()) transcriber.advance();
+        const auto begin = std::chrono::steady_clock::now();
         Spectrum spectrum = spectrum_of(path, model.config.n_mels);
+        files.decode_seconds +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         files.seconds += whisper::seconds_of(spectrum.mel.content_frames());
         transcriber.add({.source = path}, spectrum.error, std::move(spectrum.mel));
     }

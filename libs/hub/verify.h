@@ -32,10 +32,11 @@ TensorCheck check_tensors(const ModelHandle& model);
 std::vector<Transcript> transcribe_files(Context& ctx, whisper::ModelFile& file,
                                          const std::string& dtype,
                                          const std::vector<std::string>& paths);
-// The same with a model that has been read, and with options. `seconds` of audio are told.
+// The same with a model that has been read, and with options.
 struct TranscribedFiles {
     std::vector<Transcript> transcripts;
-    double seconds = 0;
+    double seconds = 0;         // of audio
+    double decode_seconds = 0;  // that decoding and mel took, before and between the model's work
 };
 TranscribedFiles transcribe_files(Context& ctx, const whisper::Model& model,
                                   const whisper::Tokenizer& tokenizer,

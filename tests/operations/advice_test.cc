@@ -5,6 +5,7 @@
 
 #include "gpt/families/published_shapes.h"
 #include "operations/advice/prices.h"
+#include "operations/advice/proof.h"
 #include "operations/advice_rows.h"
 #include "operations/doctor/finding.h"
 #include "support/error_of.h"
@@ -250,6 +251,21 @@ TEST(Advice, HasThreeSentencesAtMostWithTheirGain) {
         }
         EXPECT_GE(analysis.of(analysis.best).speed, 0.9 * analysis.of(analysis.standard).speed);
     }
+}
+
+TEST(Proof, OfFewerInputsThanTheAdvisedBatchSaysSo) {
+    Proof proof{.standard = {.choice = {"auto", 256}, .seconds = 2, .speed = 50},
+                .advised = {.choice = {"fp8", 512}, .seconds = 1, .speed = 100},
+                .inputs = 3,
+                .amount = 100};
+    EXPECT_EQ(proof_text(proof).find("fill"), std::string::npos);
+    EXPECT_EQ(proof_json(proof)["fills_batch"], true);
+    proof.unfilled_batch = 512;
+    test::expect_contains(
+        proof_text(proof),
+        "3 prompts, 100 tokens, without loading\nthey do not fill a batch of 512, so "
+        "its gain is not shown; give more by --input\ndefault  --max-sequences 256: ");
+    EXPECT_EQ(proof_json(proof)["fills_batch"], false);
 }
 
 TEST(Prices, OfAFile) {

@@ -17,7 +17,7 @@ namespace hark::advice {
 
 struct ProofRun {
     Choice choice;
-    double seconds = 0;  // without loading
+    double seconds = 0;  // without loading the model and decoding recordings
     double speed = 0;    // times real time, or tokens per second
     std::vector<std::string> texts;
 };
@@ -27,13 +27,15 @@ struct Proof {
     bool is_whisper = false;
     int64_t inputs = 0;  // recordings or prompts
     double amount = 0;   // seconds of audio, or tokens
+    int64_t unfilled_batch = 0;  // the advised one, if it is larger and the inputs are fewer
     int64_t words = 0, changed = 0;
 };
 
-// Each way is run once, in turn, and a second time if that took less than 20 s; the quicker one
+// Each way is run once, in turn, and a second time if that took less than 20 s; the quickest
 // counts. Recordings are decoded and transcribed by the library, as `audio-decode | mel |
 // whisper-transcribe` would. `inputs`: recordings; or files whose lines are prompts. Empty: those
-// of samples/. Throws Error naming an input that cannot be read.
+// of samples/, repeated until they fill the larger batch. Throws Error naming an input that cannot
+// be read.
 Proof prove(Context& ctx, const models::ModelHandle& model, const Analysis& analysis,
             const std::vector<std::string>& inputs);
 
