@@ -23,21 +23,21 @@ constexpr TileShapes kShapes = [] {
 // sums (weights, rows of x) += one lane of a span: its group's products, times the scales.
 // Requests the bytes of as many weights from `next` on.
 template <class Bytes>
-[[gnu::always_inline]] inline void add_group(F (&sums)[kTileRows], const Unpacked& w,
+[[gnu::always_inline]] inline void add_group(F (&sums)[kTileRows], const TileWeights& w,
                                              const TileInputs& x, int64_t span, int lane,
                                              int64_t group, int32_t* high, int32_t* low,
                                              const uint8_t* next) {
-    request<Bytes>(next);
     const int64_t tile = group * Bytes::kShared * kTileRows;
     _tile_zero(0);
     _tile_zero(1);
-    _tile_loadd(2, w.quants + tile, Bytes::kShared);
+    _tile_loadd(2, w.quants + group * w.group_step, static_cast<size_t>(w.row_step));
     _tile_loadd(3, x.high + tile, 64);
     _tile_loadd(4, x.low + tile, 64);
     _tile_dpbssd(0, 2, 3);
     _tile_dpbssd(1, 2, 4);
     _tile_stored(0, high, 64);
     _tile_stored(1, low, 64);
+    request<Bytes>(next);  // not before: tiles would wait for the same buffers
     const float* scales = w.scales + span * kTileRows * kLanes + lane;
     const float* mins = w.mins + span * kTileRows * kLanes + lane;
     F of_x = _mm512_setzero_ps();
@@ -55,7 +55,7 @@ template <class Bytes>
 }
 
 struct Amx {
-    static constexpr bool kSignedWeights = true;
+    static constexpr bool kSignedWeights = true, kReadsBlocks = true;
 
     template <class Bytes>
     static void begin() {
@@ -64,7 +64,7 @@ struct Amx {
     static void end() { _tile_release(); }
 
     template <class Bytes>
-    static void sum_lane(float (&to)[kTileRows][16], const Unpacked& w, const TileInputs& x,
+    static void sum_lane(float (&to)[kTileRows][16], const TileWeights& w, const TileInputs& x,
                          const LaneGroups& groups, const uint8_t* next) {
         alignas(64) int32_t high[2][kTileRows * 16], low[2][kTileRows * 16];
         // g++ 12 does not know that tiles are loaded from memory.

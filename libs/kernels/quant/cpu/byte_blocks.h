@@ -73,13 +73,14 @@ struct GroupFactors {
 
 // A type: kParts parts of 64 weights in a span of kBytes. quants(i) is part i as unsigned bytes,
 // kOffset too large: 0 for types with minima. factors() are those of the span's first `parts`
-// parts.
+// parts. A group's quants that are signed bytes begin at kSignedBytesAt of it, else that is 0.
 template <bool minimum, bool fifth_bit>
 struct BytesSmall {
     static constexpr int kShared = 32, kParts = 8;
     static constexpr int kHigh = minimum ? 4 : 2, kLow = kHigh + (fifth_bit ? 4 : 0);
     static constexpr int kBlock = kLow + 16, kBytes = 16 * kBlock;
     static constexpr int kOffset = minimum ? 0 : fifth_bit ? 16 : 8;
+    static constexpr int kSignedBytesAt = 0;
     static constexpr bool kHasMin = minimum;
 
     static I quants(const uint8_t* span, int i) {
@@ -105,6 +106,7 @@ struct BytesSmall {
 
 struct BytesQ8_0 {
     static constexpr int kShared = 32, kParts = 8, kBytes = 16 * 34, kOffset = 128;
+    static constexpr int kSignedBytesAt = 2;
     static constexpr bool kHasMin = false;
 
     static I quants(const uint8_t* span, int i) {
@@ -122,6 +124,7 @@ template <bool fifth_bit>
 struct BytesQ45K {
     static constexpr int kLow = fifth_bit ? 48 : 16, kBlock = kLow + 128;
     static constexpr int kShared = 32, kParts = 8, kBytes = 2 * kBlock, kOffset = 0;
+    static constexpr int kSignedBytesAt = 0;
     static constexpr bool kHasMin = true;
 
     // Eight scales, then eight minima.
@@ -177,6 +180,7 @@ struct BytesQ45K {
 // A span is one block.
 struct BytesQ6K {
     static constexpr int kShared = 16, kParts = 4, kBytes = 210, kOffset = 32;
+    static constexpr int kSignedBytesAt = 0;
     static constexpr bool kHasMin = false;
 
     // 64 of the 128 values of a half: the lower or the upper four bits of its 64 bytes, and two of

@@ -5,6 +5,7 @@
 // A Unit multiplies the groups of one lane (byte_blocks.h):
 //     kSignedWeights    whether its weights are signed: kOffset is subtracted. Unsigned ones need
 //                       the sums of x for types without minima.
+//     kReadsBlocks      whether it takes quants that are signed bytes from the blocks
 //     begin(), end()    around the products of one call
 //     sum_lane()        sums (weights, rows of x) of a lane's groups, times their scales
 #pragma once
@@ -39,10 +40,17 @@ void arrange(const TileInputs& to, const ByteInputs& x, int64_t t, int64_t t_siz
             to.sums[g * kTileRows + i] = i < t_size ? x.sums[(t + i) * groups + g] : 0;
 }
 
-// kTileRows rows of weights: bytes, a group a tile, {row; weight}; then the scales and the
-// minima, span by span, {row; lane}.
+// kTileRows rows of weights: the quants of a group, {row; weight}, whose rows are row_step bytes
+// apart and whose groups group_step; the scales and the minima, span by span, {row; lane}.
+struct TileWeights {
+    const uint8_t* quants;
+    int64_t row_step, group_step;
+    const float *scales, *mins;
+};
+
+// Memory for them.
 struct Unpacked {
-    int8_t* quants;
+    uint8_t* quants;
     float *scales, *mins;
 };
 
@@ -60,18 +68,17 @@ constexpr int64_t span_count(int64_t size) {
 template <class Bytes>
 Unpacked unpacked_at(uint8_t* scratch, int64_t size) {
     auto* scales = reinterpret_cast<float*>(scratch + kTileRows * size);
-    return {reinterpret_cast<int8_t*>(scratch), scales,
-            scales + span_count<Bytes>(size) * kTileRows * kLanes};
+    return {scratch, scales, scales + span_count<Bytes>(size) * kTileRows * kLanes};
 }
 
 // Part `part` of a row's span, to the tiles of its groups.
 template <class Bytes, class Unit>
-void store_quants(int8_t* tiles, int64_t row, const uint8_t* span, int part) {
+void store_quants(uint8_t* tiles, int64_t row, const uint8_t* span, int part) {
     constexpr int kShared = Bytes::kShared;
     I quants = Bytes::quants(span, part);
     if constexpr (Unit::kSignedWeights)
         quants = _mm512_sub_epi8(quants, _mm512_set1_epi8(static_cast<char>(Bytes::kOffset)));
-    int8_t* to = tiles + part * 64 * kTileRows + row * kShared;
+    uint8_t* to = tiles + part * 64 * kTileRows + row * kShared;
     const auto tile = [&](int i) { return to + i * kTileRows * kShared; };
     if constexpr (kShared == 32) {
         _mm256_store_si256(reinterpret_cast<__m256i*>(tile(0)), _mm512_castsi512_si256(quants));
@@ -88,31 +95,38 @@ void store_quants(int8_t* tiles, int64_t row, const uint8_t* span, int part) {
     }
 }
 
-// Absent rows repeat the last one.
+// `count` rows of weights; absent ones repeat the last.
 template <class Bytes, class Unit>
-void unpack(const Unpacked& to, const uint8_t* blocks, int64_t size, int64_t count) {
+TileWeights unpack(const Unpacked& to, const uint8_t* blocks, int64_t size, int64_t count) {
     constexpr int64_t kSpan = Bytes::kParts * 64;
     const int64_t row_size = bytes_of_row<Bytes>(size);
+    const bool in_blocks = Unit::kReadsBlocks && Bytes::kSignedBytesAt > 0 && count >= kTileRows;
     for (int64_t row = 0; row < kTileRows; ++row) {
         const uint8_t* from = blocks + std::min(row, count - 1) * row_size;
         for (int64_t k = 0, s = 0; k < size; k += kSpan, ++s, from += Bytes::kBytes) {
-            request<Bytes>(from + kBytesAhead);
             const int parts = static_cast<int>(std::min(kSpan, size - k) / 64);
-            for (int i = 0; i < parts; ++i)
-                store_quants<Bytes, Unit>(to.quants + k * kTileRows, row, from, i);
+            if (!in_blocks) {
+                request<Bytes>(from + kBytesAhead);
+                for (int i = 0; i < parts; ++i)
+                    store_quants<Bytes, Unit>(to.quants + k * kTileRows, row, from, i);
+            }
             const int64_t place = (s * kTileRows + row) * kLanes;
             const auto [scales, mins] = Bytes::factors(from, parts);
             _mm512_store_ps(to.scales + place, scales);
             if constexpr (Bytes::kHasMin) _mm512_store_ps(to.mins + place, mins);
         }
     }
+    if (in_blocks)
+        return {blocks + Bytes::kSignedBytesAt, row_size, Bytes::kBytes / kLanes, to.scales,
+                to.mins};
+    return {to.quants, Bytes::kShared, Bytes::kShared * kTileRows, to.scales, to.mins};
 }
 
 // y (kTileRows of x, kTileRows of weights) = their products. Meanwhile the next panel's bytes come
 // into the second cache.
 template <class Bytes, class Unit>
-void multiply(float* y, int64_t ldy, const Unpacked& w, const TileInputs& x, F scales, int64_t size,
-              const uint8_t* next) {
+void multiply(float* y, int64_t ldy, const TileWeights& w, const TileInputs& x, F scales,
+              int64_t size, const uint8_t* next) {
     alignas(64) float partial[kLanes][kTileRows][16];
     const int64_t groups = size / Bytes::kShared;
     for (int lane = 0; lane < kLanes; ++lane) {
@@ -142,12 +156,12 @@ void products(float* y, int64_t ldy, const TileInputs* x, const float* scales, i
               const uint8_t* blocks, Dtype dtype, int64_t size, int64_t count, uint8_t* scratch) {
     with_bytes(dtype, [&](auto type) {
         using Bytes = typename decltype(type)::type;
-        const Unpacked w = unpacked_at<Bytes>(scratch, size);
+        const Unpacked memory = unpacked_at<Bytes>(scratch, size);
         const int64_t row_size = bytes_of_row<Bytes>(size);
         Unit::template begin<Bytes>();
         for (int64_t n = 0; n < count; n += kTileRows) {
             const uint8_t* panel = blocks + n * row_size;
-            unpack<Bytes, Unit>(w, panel, size, std::min(kTileRows, count - n));
+            const TileWeights w = unpack<Bytes, Unit>(memory, panel, size, count - n);
             for (int64_t t = 0; t < t_size; t += kTileRows) {
                 const auto rows = static_cast<unsigned>(std::min(kTileRows, t_size - t));
                 const F of_rows =

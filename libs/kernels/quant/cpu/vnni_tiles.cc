@@ -8,7 +8,7 @@ namespace {
 constexpr int kRowsAtOnce = 8;
 
 // Four quants of a row.
-inline I four_quants(const int8_t* from) {
+inline I four_quants(const uint8_t* from) {
     int32_t four;
     std::memcpy(&four, from, sizeof four);
     return _mm512_set1_epi32(four);
@@ -16,7 +16,7 @@ inline I four_quants(const int8_t* from) {
 
 // sums (weights, rows of x) += one group's products, times the scales. Lanes are rows of x.
 template <class Bytes>
-[[gnu::always_inline]] inline void add_group(F (&sums)[kRowsAtOnce], const int8_t* quants,
+[[gnu::always_inline]] inline void add_group(F (&sums)[kRowsAtOnce], const uint8_t* quants,
                                              const int8_t* x_high, const int8_t* x_low,
                                              const float* scales, const float* mins, I of_x) {
     I high[kRowsAtOnce], low[kRowsAtOnce];
@@ -45,14 +45,14 @@ template <class Bytes>
 }
 
 struct Vnni {
-    static constexpr bool kSignedWeights = false;
+    static constexpr bool kSignedWeights = false, kReadsBlocks = false;
 
     template <class Bytes>
     static void begin() {}
     static void end() {}
 
     template <class Bytes>
-    static void sum_lane(float (&to)[kTileRows][16], const Unpacked& w, const TileInputs& x,
+    static void sum_lane(float (&to)[kTileRows][16], const TileWeights& w, const TileInputs& x,
                          const LaneGroups& groups, const uint8_t* next) {
         for (int row = 0; row < kTileRows; row += kRowsAtOnce) {
             F sums[kRowsAtOnce];
