@@ -5,9 +5,9 @@
 Needs tokenizers 0.22, transformers 4.57, sentencepiece 0.2 and gguf 0.19. The vocabularies are trained on the text of
 this repository. FAMILY.json has a tokenizer.json, tokenizer_config.json's values, and ids; FAMILY.gguf is its twin, and
 FAMILY.model the sentencepiece model that it was converted from. Of a long text the number of ids and a hash are kept;
-with --fuzz that text has CHARACTERS characters, and nothing is written but OUT_DIR. --only makes one family's files: the
-others are of the text that the repository had when they were made. --train takes the lines of FILE in place of that text, for
-vocabularies of TOKENS tokens.
+with --fuzz that text has CHARACTERS characters or a few more, and nothing is written but OUT_DIR. --only makes one
+family's files: the others are of the text that the repository had when they were made. --train takes the lines of FILE
+in place of that text, for vocabularies of TOKENS tokens.
 """
 import io
 import json
@@ -304,6 +304,14 @@ def pieces_of_long_text():
     return [p.encode() for p in MIXED + SPACES + [t for t in TEXTS + list(random_texts()) if 0 < len(t) <= 40]]
 
 
+def bytes_of_characters(pieces, seed, characters):
+    """The bytes of the generated text that has at least this many characters."""
+    size = characters
+    while (have := len(generated(pieces, seed, size).decode())) < characters:
+        size = size * characters // have + 100
+    return size
+
+
 def add_family(only, common, made):
     """Puts a family's files next to those of the others, which stay."""
     directory = ROOT / "tests" / "golden" / "model_tokenizers"
@@ -326,7 +334,7 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     texts = TEXTS + list(random_texts()) + SPACES + [data.decode(errors="replace") for data in BROKEN]
     pieces = pieces_of_long_text()
-    seed, size = (7, fuzz) if fuzz else (1, 60_000)
+    seed, size = (7, bytes_of_characters(pieces, 7, fuzz)) if fuzz else (1, 60_000)
     long_text = generated(pieces, seed, size).decode()
     common = {"made_with": f"tokenizers {tokenizers.__version__}, transformers {transformers.__version__}, sentencepiece {sentencepiece.__version__}",
               "texts": texts, "pieces": [p.hex() for p in pieces], "seed": seed, "bytes": size, "text_hash": fnv(long_text.encode()),
