@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "fuzz/heap_peak.h"
 #include "fuzz/target.h"
 
 extern "C" void __asan_set_death_callback(void (*callback)()) __attribute__((weak));
@@ -31,6 +32,7 @@ extern "C" const char* __asan_default_options() { return "quarantine_size_mb=16"
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using hark::fuzz::kTimesInput;
 using hark::fuzz::Target;
 
 constexpr size_t kMaxInput = 1 << 16;
@@ -39,6 +41,7 @@ constexpr long kMaxGrowth = 256 * 1024;  // KiB above what the process held befo
 
 std::string current;     // the input under test
 std::string crash_file;  // where it goes when the target dies
+int64_t most_beyond = 0;  // bytes of the heap beyond kTimesInput times an input
 
 void save_current() {
     if (crash_file.empty()) return;
@@ -152,13 +155,28 @@ class Mutator {
     std::mt19937_64 random_;
 };
 
+void check_heap(const Target& target, const hark::fuzz::HeapPeak& heap) {
+    most_beyond = std::max(most_beyond, heap.beyond(current.size()));
+    if (heap.beyond(current.size()) <= target.allowance) return;
+    save_current();
+    std::fprintf(stderr,
+                 "fuzz: an input of %zu bytes took %lld KiB of the heap; expected at most %lld "
+                 "times its size and %lld KiB\n",
+                 current.size(), static_cast<long long>(heap.bytes() / 1024),
+                 static_cast<long long>(kTimesInput),
+                 static_cast<long long>(target.allowance / 1024));
+    std::exit(70);
+}
+
 void run(const Target& target, const std::string& input, long base_kib) {
     current = input;
     ::alarm(kMaxSeconds);
     // A copy of exactly its size, so that the sanitizer sees a read past its end.
     std::vector<uint8_t> exact(input.begin(), input.end());
+    const hark::fuzz::HeapPeak heap;
     target.input(exact.data(), exact.size());
     ::alarm(0);
+    check_heap(target, heap);
     if (peak_kib() - base_kib > kMaxGrowth) {
         save_current();
         std::fprintf(stderr, "fuzz: an input of %zu bytes took more than %ld KiB\n", input.size(),
@@ -211,6 +229,10 @@ int main(int argc, char** argv) {
     if (__asan_set_death_callback) __asan_set_death_callback(save_current);
     for (int signal : {SIGALRM, SIGABRT, SIGFPE, SIGILL}) ::signal(signal, on_signal);
 
+    // The first seed makes what a target keeps: its memory is not counted.
+    current = pool[0];
+    target->input(reinterpret_cast<const uint8_t*>(current.data()), current.size());
+    const bool counts_heap = hark::fuzz::HeapPeak::install();
     const long base_kib = peak_kib();
     for (const std::string& input : pool) run(*target, input, base_kib);
     Mutator mutator(pool, seed);
@@ -219,5 +241,9 @@ int main(int argc, char** argv) {
     for (; Clock::now() < end; ++count) run(*target, mutator.next(), base_kib);
     std::printf("%zu seeds and %lld mutated inputs ran, peak %ld KiB above the start\n",
                 pool.size(), static_cast<long long>(count), peak_kib() - base_kib);
+    if (counts_heap)
+        std::printf("the heap held at most %lld KiB beyond %lld times an input\n",
+                    static_cast<long long>(most_beyond / 1024),
+                    static_cast<long long>(kTimesInput));
     return 0;
 }

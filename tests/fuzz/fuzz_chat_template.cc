@@ -74,5 +74,6 @@ static int chat_template_input(const uint8_t* data, size_t size) {
     return 0;
 }
 
+// A template may make texts of 64 MiB (kMaxLiveBytes), which are copied.
 static const hark::fuzz::Target kChatTemplate{"chat_template", chat_template_seeds,
-                                              chat_template_input};
+                                              chat_template_input, int64_t{128} << 20};

@@ -74,4 +74,6 @@ static int constraint_input(const uint8_t* data, size_t size) {
     return 0;
 }
 
-static const fuzz::Target kConstraint{"constraint", constraint_seeds, constraint_input};
+// A grammar may have four million nodes (kMostNodes), and masks 128 MiB (kMostMaskBytes).
+static const fuzz::Target kConstraint{"constraint", constraint_seeds, constraint_input,
+                                      int64_t{256} << 20};

@@ -22,4 +22,5 @@ static int raw_input(const uint8_t* data, size_t size) {
     return 0;
 }
 
-static const hark::fuzz::Target kRaw{"raw", raw_seeds, raw_input};
+// Blocks of each channel have a fixed size.
+static const hark::fuzz::Target kRaw{"raw", raw_seeds, raw_input, int64_t{16} << 20};

@@ -75,4 +75,5 @@ static int stream_input(const uint8_t* data, size_t size) {
     return 0;
 }
 
-static const hark::fuzz::Target kStream{"stream", stream_seeds, stream_input};
+// Blocks of sound have a fixed size.
+static const hark::fuzz::Target kStream{"stream", stream_seeds, stream_input, int64_t{4} << 20};

@@ -65,4 +65,5 @@ static int wav_input(const uint8_t* data, size_t size) {
     return 0;
 }
 
-static const hark::fuzz::Target kWav{"wav", wav_seeds, wav_input};
+// Blocks of each channel have a fixed size.
+static const hark::fuzz::Target kWav{"wav", wav_seeds, wav_input, int64_t{16} << 20};
