@@ -1,8 +1,9 @@
 // linear of 16-bit activations on the matrix units, with a row's bits independent of other rows.
-// Six kernels compute the same bits: short_row_kernel (small_m_short_row.cu) and row_kernel
+// Seven kernels compute the same bits: short_row_kernel (small_m_short_row.cu) and row_kernel
 // (small_m_row.cu) for one row, sliced_kernel (small_m_mma.cu) for few, tiled_kernel
-// (small_m_mma_tiled.cu) for more, on Hopper box_kernel (small_m_boxes.cuh) for 65 to 128 and
-// batch_kernel (small_m_wgmma.cu), whose wgmma rounds the sum of a step as mma.m16n8k16 does.
+// (small_m_mma_tiled.cu) for more, on Hopper box_kernel (small_m_boxes.cuh) and, of a vocabulary,
+// vocabulary_kernel (small_m_boxes_vocabulary.cu) for 65 to 128 and batch_kernel
+// (small_m_wgmma.cu), whose wgmma rounds the sum of a step as mma.m16n8k16 does.
 //
 // All multiply 16 outputs x 16 columns by 16 columns x 8 rows (mma.m16n8k16): weights are the first
 // operand and rows of x the second, so the unit computes each row from that row alone. The type of
