@@ -95,12 +95,12 @@ TEST_P(LinearOp, NormAndGateAreWhatTheyAreByThemselves) {
              {std::pair<int64_t, int64_t>{24, 96}, {2200, 384}, {8200, 1376}, {8200, 1408}}) {
             if (n > 8000 && !device.ctx().on_cuda()) continue;  // a GPU gates that many itself
             const Arena::Scope scope(device.ctx().arena);
-            constexpr int64_t kMostRows = 20;
+            constexpr int64_t kMostRows = 70;  // a CPU's panels, in bf16 parts with AMX
             const LinearInputs in({kMostRows, 2 * n, k}, GetParam().activations, weights.dtype, 3);
             const Matrix w = in.up(device, weights.dtype);
             const Tensor x = device.up(in.x, GetParam().activations, {kMostRows, k});
             const Tensor bias = device.up(in.bias, Dtype::f32, {2 * n});
-            for (const int64_t rows : {1, 3, 20})
+            for (const int64_t rows : {1, 3, 20, 70})
                 for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
                     SCOPED_TRACE(concat(name_of(weights.dtype), " rows ", rows, " K ", k));
                     const auto run = [&](bool fused) {

@@ -77,11 +77,7 @@ void linear(Context& ctx, Tensor y, Tensor x, const Matrix& w, const Epilogue& t
         normalize(ctx, normed, x, with.norm);
         x = normed;
     }
-    if (with.gated) {
-        const Tensor halves = ctx.arena.tensor(y.dtype, {x.rows(), w.values.dim(0)});
-        cpu_product(ctx, halves.as<float>(), x.as<float>(), x.rows(), w, {.bias = then.bias});
-        return gated_activation(ctx, y, {halves, 0}, {halves, y.dim(-1)}, then.activation);
-    }
+    if (with.gated) return cpu_gated_product(ctx, y.as<float>(), x.as<float>(), x.rows(), w, then);
     cpu_product(ctx, y.as<float>(), x.as<float>(), x.rows(), w, then);
     if (const Append* append = with.append)
         append_cache(ctx, append->keys, append->values, y, append->first, append->rows);

@@ -11,11 +11,12 @@ namespace hark {
 
 inline constexpr int64_t kFewColumns = 16;  // outputs per piece; 16 x 16 sums on the stack
 
-// An Epilogue's pointers; each may be null.
+// An Epilogue's pointers; each may be null. Gated products, in panels only, have no residual.
 struct EpiloguePointers {
     const float* bias;
     const float* residual;
     Activation activation;
+    bool gated = false;  // y (T, N / 2) = activation(first half) * second half
 };
 
 inline EpiloguePointers pointers_of(const Epilogue& then) {

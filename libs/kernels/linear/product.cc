@@ -130,6 +130,7 @@ void finish(Context& ctx, float* y, int64_t ldy, const float* product, int64_t l
 // converted first, so that a panel has whole blocks.
 void product_f32(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
                  const EpiloguePointers& then) {
+    const Arena::Scope scope(ctx.arena);
     const CpuKernels& cpu = cpu_kernels();
     const int64_t k_size = w.values.dim(1), outputs = cpu.panel;
     const bool converts = !is_float(w.values.dtype);
@@ -210,6 +211,24 @@ void gemm_int8(Context& ctx, float* y, const float* x, int64_t t_size, const Mat
     }
 }
 
+bool in_bf16(const Matrix& w) {
+    return w.values.dtype == Dtype::bf16 && cpu_kernels().has_bf16 && !w.exact_x;
+}
+
+bool in_int8(const Matrix& w) { return w.values.dtype == Dtype::i8 && cpu_kernels().has_int8; }
+
+// The product of this many rows that has panels (panels.h), or null.
+auto panel_product(const Context& ctx, int64_t t_size, const Matrix& w) -> decltype(&product_f32) {
+    const CpuKernels& cpu = cpu_kernels();
+    if (in_quantized_tiles(ctx, t_size, w)) return many_quantized_rows;
+    if (t_size <= kFewRowsOnCpu || ctx.few_row_products || w.values.dtype == Dtype::fp8 ||
+        in_bf16(w) || in_int8(w))
+        return nullptr;
+    if (cpu.splits && w.values.dtype != Dtype::i8 && t_size > kMostUnsplitRows)
+        return split_product;
+    return is_quantized(w.values.dtype) && cpu.panels ? many_quantized_rows : product_f32;
+}
+
 }  // namespace
 
 void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
@@ -220,7 +239,8 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
         return cpu_product(ctx, y, x, t_size, widened_fp8_rows(ctx, w), epilogue);
     }
     const EpiloguePointers then = pointers_of(epilogue);
-    if (in_quantized_tiles(ctx, t_size, w)) return many_quantized_rows(ctx, y, x, t_size, w, then);
+    if (const auto product = panel_product(ctx, t_size, w))
+        return product(ctx, y, x, t_size, w, then);
     if (t_size <= kFewRowsOnCpu || ctx.few_row_products) {
         const int64_t n_size = w.values.dim(0), k_size = w.values.dim(1);
         for (int64_t t = 0; t < t_size; t += kFewRowsOnCpu)
@@ -230,15 +250,24 @@ void cpu_product(Context& ctx, float* y, const float* x, int64_t t_size, const M
         return;
     }
     const Arena::Scope scope(ctx.arena);
-    const CpuKernels& cpu = cpu_kernels();
-    if (w.values.dtype == Dtype::bf16 && cpu.has_bf16 && !w.exact_x)
-        return gemm_bf16(ctx, y, x, t_size, w, then);
-    if (w.values.dtype == Dtype::i8 && cpu.has_int8) return gemm_int8(ctx, y, x, t_size, w, then);
-    if (cpu.splits && w.values.dtype != Dtype::i8 && t_size > kMostUnsplitRows)
-        return split_product(ctx, y, x, t_size, w, then);
-    if (is_quantized(w.values.dtype) && cpu.panels)
-        return many_quantized_rows(ctx, y, x, t_size, w, then);
-    product_f32(ctx, y, x, t_size, w, then);
+    if (in_bf16(w)) return gemm_bf16(ctx, y, x, t_size, w, then);
+    gemm_int8(ctx, y, x, t_size, w, then);
+}
+
+void cpu_gated_product(Context& ctx, float* y, const float* x, int64_t t_size, const Matrix& w,
+                       const Epilogue& then) {
+    if (t_size == 0) return;
+    if (const auto product = panel_product(ctx, t_size, w)) {
+        EpiloguePointers gated = pointers_of(then);
+        gated.gated = true;
+        return product(ctx, y, x, t_size, w, gated);
+    }
+    const Arena::Scope scope(ctx.arena);
+    const int64_t n = w.values.dim(0) / 2;
+    const Tensor halves = ctx.arena.tensor(Dtype::f32, {t_size, 2 * n});
+    cpu_product(ctx, halves.as<float>(), x, t_size, w, {.bias = then.bias});
+    gated_activation(ctx, Tensor(y, Dtype::f32, {t_size, n}), {halves, 0}, {halves, n},
+                     then.activation);
 }
 
 void cpu_product_backward(Context& ctx, float* dx, const float* dy, int64_t rows, const Matrix& w) {

@@ -10,6 +10,10 @@ namespace hark {
 void cpu_product(Context& ctx, float* y, const float* x, int64_t rows, const Matrix& w,
                  const Epilogue& then);
 
+// y (rows, N / 2) = activation(first half) * second half of x (rows, K) W^T + bias; no residual.
+void cpu_gated_product(Context& ctx, float* y, const float* x, int64_t rows, const Matrix& w,
+                       const Epilogue& then);
+
 // dx (rows, K) = dy (rows, N) W
 void cpu_product_backward(Context& ctx, float* dx, const float* dy, int64_t rows, const Matrix& w);
 
