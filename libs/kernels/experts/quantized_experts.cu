@@ -1,5 +1,5 @@
-#include "kernels/experts/expert_row.cuh"
 #include "kernels/experts/expert_tiles.cuh"
+#include "kernels/linear/quantized_whole_rows.cuh"
 #include "kernels/linear/small_m_quantized.cuh"
 
 namespace hark::cuda {

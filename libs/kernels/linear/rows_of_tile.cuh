@@ -1,4 +1,4 @@
-// 16 whole rows of w in shared memory, as stored, times one row of x: what expert_row.cuh
+// 16 whole rows of w in shared memory, as stored, times one row of x: what quantized_whole_rows.cuh
 // multiplies.
 //
 // Of mxfp4 by the matrix units' products of int8. A permutation of bytes (prmt) takes its four

@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/hopper.cuh"
 #include "kernels/experts/expert_tiles.cuh"
-#include "kernels/experts/rows_of_tile.cuh"
+#include "kernels/linear/rows_of_tile.cuh"
 #include "kernels/linear/small_m_quantized.cuh"
 
 namespace hark::cuda::expert_row {
