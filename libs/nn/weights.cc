@@ -165,7 +165,7 @@ WeightPrecision WeightStore::resolve_precision(const std::vector<Part>& parts, i
 
 // Whether the kernels can read the tensor where it is.
 bool WeightStore::is_usable_in_place(const Tensor& stored) const {
-    if (memory_.device != Device::cpu || !files_.holds || !files_.holds(stored)) return false;
+    if (memory_.device != Device::cpu || !is_mapped(stored)) return false;
     const size_t aligned = is_quantized(stored.dtype) ? 1 : size_of(stored.dtype);
     return reinterpret_cast<uintptr_t>(stored.data) % aligned == 0;
 }
@@ -197,7 +197,8 @@ Matrix WeightStore::as_stored(const std::vector<Part>& parts, int64_t size) {
     for (const auto& [part, first, count, at] : pieces_of(parts, most))
         pieces.push_back({in_place ? nullptr : to + at * bytes,
                           static_cast<const std::byte*>(part.stored.data) + first * bytes,
-                          static_cast<size_t>(count * bytes), dtype, count * size});
+                          static_cast<size_t>(count * bytes), dtype, count * size,
+                          memory_.device != Device::cpu && is_mapped(part.stored)});
     copy(pieces);
     if (in_place) {
         bytes_ += values.bytes();

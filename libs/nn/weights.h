@@ -30,7 +30,7 @@
 namespace hark {
 
 // Files that a model may use in place: `owner` keeps them mapped, `holds` is whether a tensor is
-// in one of them.
+// in one of them. Pages that a GPU has got are freed.
 struct MappedWeights {
     std::shared_ptr<const void> owner;
     std::function<bool(const Tensor&)> holds;
@@ -111,13 +111,15 @@ class WeightStore {
   private:
     struct Part;
     struct Rows;
-    // Bytes to check, if they are n values of a type, and to copy.
+    // Bytes to check, if they are n values of a type, and to copy. is_mapped: from a file's pages,
+    // which are then freed.
     struct Piece {
         std::byte* to;
         const std::byte* from;
         size_t bytes;
         Dtype dtype;
         int64_t n;
+        bool is_mapped = false;
     };
     void copy(const std::vector<Piece>& pieces);
     void drop_host(const void* data);
@@ -127,6 +129,7 @@ class WeightStore {
                   const std::function<void(int64_t, std::span<const float>)>& use) const;
     WeightPrecision resolve_precision(const std::vector<Part>& parts, int64_t size) const;
     static bool are_stored(const std::vector<Part>& parts, Dtype dtype);
+    bool is_mapped(const Tensor& stored) const { return files_.holds && files_.holds(stored); }
     bool is_usable_in_place(const Tensor& stored) const;
     Matrix as_stored(const std::vector<Part>& parts, int64_t size);
     Matrix converted(const std::vector<Part>& parts, int64_t size, WeightPrecision kind);

@@ -98,10 +98,14 @@ void MappedFile::check() const {
 
 void MappedFile::forget(size_t offset, size_t bytes) const {
     check();
-    const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-    const size_t begin = (offset + page - 1) / page * page;
-    const size_t end = (offset + bytes) / page * page;
-    if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
+    forget_pages(data_ + offset, bytes);
+}
+
+void forget_pages(const void* from, size_t bytes) {
+    const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto at = reinterpret_cast<uintptr_t>(from);
+    const uintptr_t begin = (at + page - 1) / page * page, end = (at + bytes) / page * page;
+    if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace hark

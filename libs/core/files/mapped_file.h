@@ -46,4 +46,8 @@ class MappedFile {
     uint64_t device_ = 0, inode_ = 0;
 };
 
+// Frees the whole pages of [from, from + bytes), which is in a MappedFile: other memory would lose
+// what it holds. The next use reads them again.
+void forget_pages(const void* from, size_t bytes);
+
 }  // namespace hark
