@@ -183,6 +183,9 @@ TEST_P(Quantized, ProductsThatNeedNotBeBatchInvariantAreThoseOfTheValues) {
                                          {1, 8448, 2048},
                                          {1, 4112, 4096},
                                          {1, 16, 14336},
+                                         {1, 1152, 896},  // whole rows
+                                         {1, 9744, 896},
+                                         {1, 896, 4864},
                                          {9, 37, 256},
                                          {32, 130, 352},
                                          {33, 200, 1280},
@@ -242,9 +245,13 @@ TEST_P(Quantized, NormAndGateAreWhatTheyAreByThemselves) {
     if (!device) GTEST_SKIP() << device.why_not();
     const Dtype on = GetParam().activations;
     for (const Dtype dtype : kQuantizedDtypes)
-        for (const auto& [n, k] :
-             {std::pair<int64_t, int64_t>{24, 256}, {4200, 512}, {2200, 2048}, {40, 4096}})
+        for (const auto& [n, k] : {std::pair<int64_t, int64_t>{24, 256},
+                                   {4200, 512},
+                                   {2200, 2048},
+                                   {40, 4096},
+                                   {4864, 896}})
             for (const int64_t rows : {1, 5, 70}) {
+                if (k % block_size(dtype).values != 0) continue;
                 if (rows > 8 && on == Dtype::f32) continue;  // a GPU's tiles
                 // Else a GPU has kernels of one row and of tiles.
                 device.ctx().batch_invariant = rows == 5;

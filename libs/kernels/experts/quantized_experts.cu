@@ -5,6 +5,19 @@
 namespace hark::cuda {
 namespace {
 
+// y for tiles of one pair. Returns false, and does nothing, if whole_rows does not take them.
+template <class Rows>
+bool multiply_whole_rows(Context& ctx, SmallMArgs args, const ExpertTiles& tiles,
+                         const typename Rows::X* x, const uint8_t* w, int64_t stride) {
+    const auto shared =
+        whole_rows::divide<Rows>(args, tiles, w, stride, tiles.bytes | tiles.up_bytes);
+    if (shared.stages == 0) return false;
+    const bool early = !tiles.is_gated && handles_of(ctx).ready_ids == tiles.chosen;
+    whole_rows::start<false, Rows>(ctx, args, shared, tiles, x, w, stride, early);
+    if (tiles.is_gated) handles_of(ctx).ready_ids = tiles.chosen;
+    return true;
+}
+
 // y for tiles of up to 8 NT pairs.
 template <class Block, int NT, class X>
 void launch_tiles(Context& ctx, const SmallMArgs& args, ExpertTiles tiles, const X* x,
@@ -13,7 +26,7 @@ void launch_tiles(Context& ctx, const SmallMArgs& args, ExpertTiles tiles, const
     const int64_t count = sort_pairs(ctx, tiles, args.rows, 8 * NT);
     if (!tiles.order && !ctx.batch_invariant) {  // tiles of one pair
         if constexpr (kHasRowsOfTile<X, Block>)
-            if (expert_row::launch<RowsOfTile<X, Block>>(ctx, args, tiles, x, w, stride)) return;
+            if (multiply_whole_rows<RowsOfTile<X, Block>>(ctx, args, tiles, x, w, stride)) return;
         return launch_quantized<Block, OneRow<X, Block>>(ctx, args, tiles, count, x, w, stride);
     }
     launch_quantized<Block, ManyRows<X, Block, NT>>(ctx, args, tiles, count, x, w, stride);

@@ -50,8 +50,8 @@ __device__ inline float2 small_integers(uint32_t pair) {
 
 // The sums of 16 rows of w of one slice, chunk by chunk. Lane 4 g + t reads the chunks of rows g
 // and g + 8 and ends with sums of theirs. kPitch: bytes from a row's chunk to the next row's;
-// kStages: chunks in flight per warp.
-template <class Block>
+// kStages: chunks in flight per warp. Those of 128 columns are of whole rows.
+template <class Block, int Columns = 256>
 class RowOfChunks;
 
 // 64 bytes have 128 values in four shares, the lower and the upper halves of 32 bytes. Lanes with t
@@ -268,5 +268,102 @@ class RowOfChunks<BlockQ8_0> {
 
     float sums_[2] = {};
 };
+
+// The sums of four blocks of 32 values. Column 2 i + j of a product has x of half j of block i: a
+// lane's columns are block t.
+template <class Quants>
+class RowOfHalfBlocks {
+  public:
+    static constexpr int kColumns = 128;
+
+    // low, high: aligned to 4 bytes.
+    __device__ void multiply(const uint8_t* low, const uint8_t* high, const __half* x) {
+        constexpr int kBytes = Quants::kBytes;
+        const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+        uint32_t inputs[2];
+        const uint2 from = *reinterpret_cast<const uint2*>(x + 16 * g + 4 * t);
+        Quants::take(inputs, from);
+        float of_x[4] = {}, own[4] = {};
+        mma(__half(), of_x, kOnes, kOnes, kOnes, kOnes, inputs[0], inputs[1]);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            uint32_t a[2][2], b[2][2];  // of both halves
+            Quants::load(low + i * kBytes, i % 2 * kBytes % 4, a);
+            Quants::load(high + i * kBytes, i % 2 * kBytes % 4, b);
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                float products[4] = {};
+                mma(__half(), products, a[half][0], b[half][0], a[half][1], b[half][1], inputs[0],
+                    inputs[1]);
+                if (t != i) continue;
+                own[half] = products[half];
+                own[2 + half] = products[2 + half];
+            }
+        }
+        const float offset = Quants::kOffset * (of_x[0] + of_x[1]);
+#pragma unroll
+        for (int row = 0; row < 2; ++row) {
+            const float value = own[2 * row] + own[2 * row + 1] * Quants::kOfUpper - offset;
+            const float by = half_at((row == 0 ? low : high) + t * kBytes);
+            sums_[row] = fmaf(by, value, sums_[row]);
+        }
+    }
+    __device__ float sum(int half) const { return sums_[half] * 0x1p24f; }
+
+  private:
+    float sums_[2] = {};
+};
+
+// Four bytes, the first of which is `place` (0 or 2) bytes after a multiple of 4.
+__device__ inline uint32_t word_after(const uint8_t* at, int place) {
+    const auto* words = reinterpret_cast<const uint32_t*>(at - place);
+    return place == 0 ? words[0] : __byte_perm(words[0], words[1], 0x5432);
+}
+
+// A lane's four values of each half of a block as two pairs, kOffset larger; the upper half's are
+// divided by kOfUpper. take: x in the order of the pairs. place: as word_after's, of the block.
+struct HalvesOfQ8_0 : BlockQ8_0 {
+    static constexpr float kOffset = 128, kOfUpper = 1;
+
+    static __device__ void take(uint32_t (&inputs)[2], uint2 x) {
+        inputs[0] = x.x;
+        inputs[1] = x.y;
+    }
+    static __device__ void load(const uint8_t* block, int place, uint32_t (&pairs)[2][2]) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const uint8_t* from = block + 2 + 16 * half + threadIdx.x % 4 * 4;
+            const uint32_t four = word_after(from, (place + 2) % 4) ^ 0x80808080;
+            pairs[half][0] = __byte_perm(four, 0, 0x4140);
+            pairs[half][1] = __byte_perm(four, 0, 0x4342);
+        }
+    }
+};
+
+struct HalvesOfQ5_0 : BlockQ5_0 {
+    static constexpr float kOffset = 16, kOfUpper = 0x1p-4f;  // upper halves are 16 times
+
+    static __device__ void take(uint32_t (&inputs)[2], uint2 x) {
+        InputsOfRow::take(inputs, x.x, x.y);
+    }
+    static __device__ void load(const uint8_t* block, int place, uint32_t (&pairs)[2][2]) {
+        const int t = threadIdx.x % 4;
+        const uint32_t four = word_after(block + kLow + 4 * t, (place + 2) % 4);
+        const uint32_t bits = word_after(block + kHigh, (place + 2) % 4) >> 4 * t;
+        // Bits 0 and 2 of four to the fifth bits of the lower and the upper half of a word; then
+        // those of the values in upper halves of bytes, which are four places further on.
+        const uint32_t low = (bits & 15) * 0x00040010, high = (bits >> 16 & 15) * 0x00400100;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            pairs[0][i] = (four >> 8 * i & 0x000f000f) | (low >> i & 0x00100010);
+            pairs[1][i] = (four >> 8 * i & 0x00f000f0) | (high >> i & 0x01000100);
+        }
+    }
+};
+
+template <>
+class RowOfChunks<BlockQ8_0, 128> : public RowOfHalfBlocks<HalvesOfQ8_0> {};
+template <>
+class RowOfChunks<BlockQ5_0, 128> : public RowOfHalfBlocks<HalvesOfQ5_0> {};
 
 }  // namespace hark::cuda::quantized_row

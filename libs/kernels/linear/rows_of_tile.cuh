@@ -24,11 +24,11 @@ __device__ inline void mma(int (&sums)[4], const uint32_t (&a)[4], uint32_t b0, 
 
 // Lane 4 g + t multiplies parts of rows 2 g and 2 g + 1. kColumns: of a unit, which is multiplied
 // at a time; kMultiple: of K.
-template <class Value, class Block>
+template <class Value, class Block, int Columns = 256>
 class RowsOfTile {
   public:
     using X = Value;
-    using Chunks = quantized_row::RowOfChunks<Block>;
+    using Chunks = quantized_row::RowOfChunks<Block, Columns>;
     static constexpr int kColumns = Chunks::kColumns, kMultiple = kColumns;
 
     // Loads of 4 bytes of rows that begin in one bank take longer than OneRow does.
