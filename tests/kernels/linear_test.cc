@@ -270,6 +270,10 @@ TEST_P(LinearOnGpu, RowsAreTheSameBitsWhateverIsBesideThem) {
                                          LinearShape{40, 4352, 4096}})
             check_neighbours(device, GetParam().activations, weights.dtype, shape, {1, 13},
                              GetParam().activations, Activation::none, true);
+        // A vocabulary's row of 12 slices.
+        if (weights.dtype == GetParam().activations)
+            check_neighbours(device, GetParam().activations, weights.dtype, {7, 16384, 2880}, {1},
+                             GetParam().activations, Activation::none, true);
         // Long slices of 16 warps, outputs that fill no block.
         for (const LinearShape& shape :
              {LinearShape{20, 1288, 5120}, LinearShape{20, 768, 3072}, LinearShape{20, 600, 6400}})

@@ -177,9 +177,12 @@ bool norms_one_row(const Tensor& x, const Matrix& w, const Norm& norm) {
 
 void one_row_product(Context& ctx, const SmallMArgs& args, const Tensor& x, const Tensor& w) {
     const int64_t resident = int64_t{kRowWarps / args.slices} * multiprocessors();
-    // Few outputs: tiles of eight, so that more multiprocessors read.
-    const bool half = args.up == 0 && args.n / (kRowOutputs / 2) <= resident;
-    const bool deep = !half && (args.slices == kDeepSlices || args.slices == kDeepSlices - 1);
+    const bool is_deep = args.slices == kDeepSlices || args.slices == kDeepSlices - 1;
+    // Few outputs: tiles of eight, so that more multiprocessors read. And vocabularies that would
+    // have six steps of both rows in registers.
+    const bool half = args.up == 0 && (args.n / (kRowOutputs / 2) <= resident ||
+                                       (is_deep && args.n >= kVocabulary));
+    const bool deep = !half && is_deep;
     const int64_t tiles = args.n / (half || args.up > 0 ? kRowOutputs / 2 : kRowOutputs);
     const size_t shared = static_cast<size_t>(args.k) * sizeof(__half) +
                           2 * static_cast<size_t>(args.slices * kRowPitch) * sizeof(float);
