@@ -43,14 +43,17 @@ bool WorkQueue::is_closed() {
     return is_closed_;
 }
 
-Worker::Worker()
-    : thread_([this] {
-          while (const auto work = queue_.take(true)) (*work)();
-      }) {}
+Worker::Worker(int64_t threads) {
+    for (int64_t i = 0; i < threads; ++i)
+        threads_.emplace_back([this] {
+            while (const auto work = queue_.take(true)) (*work)();
+        });
+}
 
 void Worker::stop() {
     queue_.close();
-    if (thread_.joinable()) thread_.join();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
 }
 
 }  // namespace hark::serve

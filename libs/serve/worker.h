@@ -1,16 +1,18 @@
-// A thread that does one piece of work after another.
+// Threads that do one piece of work after another.
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 namespace hark::serve {
 
-// Pieces of work, for the thread that takes them.
+// Pieces of work, for the threads that take them.
 class WorkQueue {
   public:
     using Work = std::function<void()>;
@@ -34,18 +36,18 @@ class WorkQueue {
 
 class Worker {
   public:
-    Worker();
+    explicit Worker(int64_t threads = 1);
     ~Worker() { stop(); }
     Worker(const Worker&) = delete;
 
-    // From any thread. The work throws nothing.
+    // From any thread. The work throws nothing. Several threads do as many pieces at once.
     void add(WorkQueue::Work work) { queue_.add(std::move(work)); }
-    // Ends the thread after the work that runs; what has not begun is dropped.
+    // Ends the threads after the work that runs; what has not begun is dropped.
     void stop();
 
   private:
     WorkQueue queue_;
-    std::thread thread_;
+    std::vector<std::thread> threads_;
 };
 
 }  // namespace hark::serve

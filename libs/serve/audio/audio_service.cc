@@ -1,8 +1,10 @@
 #include "serve/audio/audio_service.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "core/machine/cores.h"
 #include "core/profile/profile.h"
 #include "serve/audio/audio_job.h"
 #include "serve/audio/audio_model.h"
@@ -14,6 +16,11 @@ namespace hark::serve {
 namespace {
 
 constexpr size_t kMostDecoded = size_t{512} << 20;
+
+// Files that are decoded at once: a long one must not keep the others waiting, and a GPU
+// transcribes several short ones while one is decoded. Each may take the memory of a decoder's
+// process.
+int64_t decoders() { return std::clamp<int64_t>(available_cores() / 4, 2, 4); }
 
 }  // namespace
 
@@ -50,7 +57,8 @@ AudioService::AudioService(AudioModel& model, AudioServiceOptions options, Post 
     : model_(model),
       options_(std::move(options)),
       post_(std::move(post)),
-      batch_(std::make_shared<BatchTask>(model)) {
+      batch_(std::make_shared<BatchTask>(model)),
+      decoders_(decoders()) {
     thread_.add(batch_);
 }
 
@@ -60,7 +68,7 @@ AudioService::~AudioService() {
 }
 
 void AudioService::stop() {
-    worker_.stop();
+    decoders_.stop();
     thread_.stop();
 }
 
@@ -69,7 +77,7 @@ void AudioService::ask(std::shared_ptr<AudioJob> job) {
         throw WebError(429, "too many recordings wait; try again later", "", "rate_limit_exceeded");
     jobs_[job.get()] = job;
     ++metrics_.waiting;
-    worker_.add([this, job = std::move(job)] { decode(job); });
+    decoders_.add([this, job = std::move(job)] { decode(job); });
 }
 
 void AudioService::ask_live(std::shared_ptr<LiveJob> job) {

@@ -96,7 +96,7 @@ class AudioService {
     DecodedBytes decoded_;
     std::shared_ptr<BatchTask> batch_;
     AudioThread thread_;
-    Worker worker_;
+    Worker decoders_;
 };
 
 }  // namespace hark::serve
