@@ -25,7 +25,7 @@ entries() {
             scopes("Language models", "gpt gpt-generate gpt-embed gpt-eval gpt-tokenize generate text models")
             scopes("Models and their files", "hub hark-model formats families")
             scopes("Training", "gpt-train train comm")
-            scopes("Server", "serve")
+            scopes("Server", "serve constrain")
             scopes("Commands", "pipelines hark transcribe live ask summarize search batch worker parallel slurm lambda " \
                 "server plot plots shard shards doctor advise advice profile trace cli core packages wasm tools")
             scopes("Computing", "kernels cuda runtime linear attention experts norm rope sampling quant nn")
