@@ -1,4 +1,5 @@
-// What has been measured: rows of docs/performance.md, [n] of its Sources.
+// What has been measured: rows of docs/performance.md and docs/kernels/log/performance.md, whose
+// Sources have one numbering, [n].
 #pragma once
 
 #include <cstdint>
