@@ -12,7 +12,8 @@
 # A transcript is a file that ends in .txt. To ask again without transcribing
 # again, first run: hark transcribe talk.mp3 > talk.txt. After a stop the same
 # command continues: the transcript and the answers of parts are kept in
-# ~/.cache/hark/answers until the answer is there, a week at most.
+# ~/.cache/hark/answers until the answer is there. What a stopped run has left
+# there is removed by the next hark ask or hark summarize after a week.
 #
 # With --server the text must fit, and a recording may lack a part. Of
 # gpt-generate's options only --chat, --system, --max-tokens, --seed, --stop and

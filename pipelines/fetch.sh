@@ -85,8 +85,8 @@ fetch_remote() {
         [ "$status" != 3 ] && [ "$status" != 4 ] || status=never
         [ ! -d "$part" ] || { status=never said="it is a folder" && rm -rf "$part"; }
         # S3 says so of what is not there too, to those who may not list the bucket.
-        [[ "$said" != *AccessDenied* ]] || said="access denied: the keys do not allow to read it; or it is not" \
-            said+=" there, and they do not allow to list the bucket (s3:ListBucket), so that S3 does not tell"
+        [[ "$said" != *AccessDenied* ]] || said="access denied: the keys do not allow to read it, or it is not" \
+            said+=" there: without s3:ListBucket S3 does not say which"
     fi
     if [ "$status" = 0 ]; then
         # Older than every transcript of it: hark batch would do it again.

@@ -68,23 +68,37 @@ generate() {
         "$@" 2> "$errors"
 }
 
+settings_file="${XDG_CONFIG_HOME:-${HOME:-}/.config}/hark/config"
+
+# made_of FILE: all that what is made of the file depends on: words, settings, and the files of models.
+made_of() {
+    local word models=("${XDG_DATA_HOME:-${HOME:-}/.local/share}/hark/models")
+    printf '%s\0' "$script" "$PWD" "${transcriber[@]}" "${decode[@]}" "${generator[@]}"
+    stat -L -c '%s %y' -- "$1"
+    env | LC_ALL=C grep '^HARK_' | LC_ALL=C sort
+    cat -- "$settings_file" 2> /dev/null
+    while IFS= read -r word; do
+        [ ! -e "${word#*=}" ] || models+=("${word#*=}")
+    done < <(printf '%s\n' "${transcriber[@]}" "${generator[@]}" && env | grep '^HARK_')
+    find -L "${models[@]}" -maxdepth 3 -type f -printf '%p %s %T@\n' 2> /dev/null | LC_ALL=C sort
+}
+
 # keep FILE WORD...: sets `kept`, a folder for what is made on the way from the file to the answer to
 # the words. The same command finds it after a stop; drop_kept removes it. Folders of other commands
-# that were not run again go after a week.
+# that were not run again go after a week. What another process is at is not shared with it.
 keep() {
     local all="${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}" key
     kept="$work/kept"
     if [ -f "$1" ] && [ -n "$all" ]; then
         all+=/hark/answers
-        key="$({
-            printf '%s\0' "$script" "$PWD" "$@" "${transcriber[@]}" "${decode[@]}" "${generator[@]}"
-            stat -L -c '%s %y' -- "$1"
-            env | LC_ALL=C grep '^HARK_' | LC_ALL=C sort
-        } | sha256sum)"
-        kept="$all/${key%% *}"
-        find "$all" -mindepth 1 -maxdepth 1 -mtime +7 -exec rm -rf {} + 2> /dev/null
+        key="$({ printf '%s\0' "$@" && made_of "$1"; } | sha256sum)"
+        find "$all" -mindepth 1 -maxdepth 1 -mtime +6 -exec rm -rf {} + 2> /dev/null
+        [ -z "${key%% *}" ] || kept="$all/${key%% *}"
     fi
-    (umask 077 && mkdir -p -- "$kept") 2> /dev/null || { kept="$work/kept" && mkdir -p "$kept"; }
+    {
+        (umask 077 && mkdir -p -- "$kept") && [ -O "$kept" ] &&
+            { [ "$kept" = "$work/kept" ] || { exec {kept_lock}> "$kept/lock" && flock -n "$kept_lock"; }; }
+    } 2> /dev/null || { kept="$work/kept" && mkdir -p "$kept"; }
 }
 
 drop_kept() { rm -rf -- "$kept"; }
@@ -96,7 +110,8 @@ transcribe() {
         return
     fi
     run_pipe > "$work/said" || return
-    cp -- "$work/said" "$kept/said.part" && mv -- "$kept/said.part" "$kept/said"
+    { cp -- "$work/said" "$kept/said.part" && mv -- "$kept/said.part" "$kept/said"; } 2> /dev/null ||
+        say "$kept: cannot keep the transcript: the same command would make it again"
 }
 
 # set_seed SEED: of the answers, in place of the user's.
@@ -115,22 +130,25 @@ set_seed() {
 # answer_parts PROMPT: the answers to the lines of `work`/parts, a line each, in `work`/answers. What a
 # stopped run has answered is not asked again.
 answer_parts() {
-    local file answered
+    local file answered seed="${generator_flag[--seed]:-${HARK_GPT_GENERATE_SEED:-${HARK_SEED:-}}}"
     file="$kept/$({ printf '%s\0' "$1" && cat "$work/parts"; } | sha256sum | cut -c 1-64)"
-    touch "$file" "$file.errors" || return
+    { : >> "$file" && : >> "$file.errors"; } 2> /dev/null || { kept="$work/kept" && mkdir -p "$kept" &&
+        file="$kept/${file##*/}" && : >> "$file" && : >> "$file.errors"; } || return
     if grep -q ' do not fit the context (got ' "$file.errors"; then
         cp "$file.errors" "$work/errors"
         return 1
     fi
     # A line that failed has no answer, so that the others are not those of their places.
     ! grep -q ': line [0-9]*: ' "$file.errors" || : > "$file"
+    # The seed of the settings is not known here.
+    [ -n "$seed" ] || ! grep -qs '^[^#]*seed' -- "$settings_file" || : > "$file"
     answered="$(wc -l < "$file")"
     head -n "$answered" "$file" > "$work/answers" && cp "$work/answers" "$file" || return
     [ "$answered" -eq 0 ] || say "$answered of them are answered already"
     tail -n "+$((answered + 1))" "$work/parts" > "$work/rest"
     local errors="$file.errors" status=0 generator=("${generator[@]}")
     # A line's seed is that of the first one and the lines before it.
-    [ "$answered" -eq 0 ] || set_seed $((${generator_flag[--seed]:-0} + answered))
+    [ "$answered" -eq 0 ] || set_seed $((${seed:-0} + answered))
     [ ! -s "$work/rest" ] ||
         generate "$1" --input-format lines < "$work/rest" >> "$file" || status=$?
     cp "$file.errors" "$work/errors"

@@ -54,17 +54,21 @@ take_own_option() {
     esac
 }
 
+# check_sbatch_option FLAG EXAMPLE OPTION
+check_sbatch_option() {
+    [[ "$3" == --?* ]] || wrong "$1: expected an option such as $2, got '$3'"
+    [[ "$3" != --job-name* ]] || wrong "$1: $3: hark finds its jobs by their names"
+}
+
 check_options() {
     local option
     [[ "$elements" =~ ^[1-9][0-9]{0,3}$ ]] || wrong "--elements: expected 1 to 9999, got '$elements'"
     [[ "$limit" =~ ^([0-9]+-)?[0-9]+(:[0-9]+){0,2}$ ]] ||
         wrong "--time: expected minutes, or hours, minutes and seconds such as 4:00:00, got '$limit'"
     [[ "$ahead" =~ ^[1-9][0-9]{0,3}$ ]] || wrong "--ahead: expected 1 to 9999 seconds, got '$ahead'"
-    for option in "${sbatch_options[@]}" "${merge_options[@]}"; do
-        [[ "$option" == --?* ]] || wrong "--sbatch: expected an option such as --gres=gpu:1, got '$option'"
-        [[ "$option" != --job-name* ]] || wrong "--sbatch: $option: hark finds its jobs by their names"
-    done
+    for option in "${sbatch_options[@]}"; do check_sbatch_option --sbatch --gres=gpu:1 "$option"; done
     for option in "${merge_options[@]}"; do
+        check_sbatch_option --merge-sbatch --partition=cpu "$option"
         [[ ! "$option" =~ ^--(comment|dependency)(=|$) ]] ||
             wrong "--merge-sbatch: $option: hark sets it, so that the merge job follows its array job"
     done
