@@ -9,9 +9,9 @@
 # submits no second one. stdout has the numbers of both jobs. What follows --
 # are options of hark batch.
 #
-# The merge job needs no GPU: of --sbatch it has the options that say who pays and
-# where (--account, --partition, --qos, --reservation, --wckey, --export, --chdir,
-# --mail-type, --mail-user), and those of --merge-sbatch after them.
+# The merge job needs no GPU: of --sbatch it has the options that say who pays
+# and where (--account, --partition, --qos, --reservation, --wckey, --export,
+# --chdir, --mail-type, --mail-user), and those of --merge-sbatch after them.
 #
 # Options:
 #       --shards DIR           the folder that hark-shard plan has written
@@ -20,9 +20,9 @@
 #       --time TIME            limit of an element, as sbatch takes it [4:00:00]
 #       --ahead SECONDS        before the limit, when an element stops [120]
 #       --sbatch OPTION        of sbatch, such as --gres=gpu:1; may be repeated
-#       --merge-sbatch OPTION  of sbatch, for the merge job alone; may be repeated
+#       --merge-sbatch OPTION  of sbatch, for the merge job; may be repeated
 #       --only NAME,...        work on these shards alone
-#       --stale SECONDS        of silence after which another worker is lost [600]
+#       --stale SECONDS        of silence after which a worker is lost [600]
 #       --scratch DIR          where recordings are fetched to [in --output-dir]
 #       --price DOLLARS        per hour of a machine: prints what the work costs
 #       --speed X              times real time of a machine [that of shards done]

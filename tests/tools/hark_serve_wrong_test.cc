@@ -197,6 +197,7 @@ TEST(HarkServeWrong, SigtermWaitsForAsLongAsItIsTold) {
     streams.send(long_request());
     std::string text = streams.read_some();
     waits.send(long_request({{"stream", false}}));
+    await_count(server, "hark_num_requests_waiting", 2 * 64 - 16);  // both have arrived
     server.tool().signal(SIGTERM);
     EXPECT_EQ(server.tool().wait(), 0);
     for (std::string more; !(more = streams.read_some()).empty();) text += more;
