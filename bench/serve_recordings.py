@@ -72,6 +72,8 @@ def by_pipe(options, flags, files):
     stages, out = [], None
     for tool in tools:
         stages.append(subprocess.Popen(tool, stdin=out, stdout=subprocess.PIPE))
+        if out:
+            out.close()  # so that a tool whose reader has failed ends
         out = stages[-1].stdout
     said = out.read()
     if any(stage.wait() for stage in stages):
