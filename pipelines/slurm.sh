@@ -14,20 +14,20 @@
 # --chdir, --mail-type, --mail-user), and those of --merge-sbatch after them.
 #
 # Options:
-#       --shards DIR           the folder that hark-shard plan has written
-#   -o, --output-dir DIR       where results are published
-#       --elements N           of the array: workers at the same time [8]
-#       --time TIME            limit of an element, as sbatch takes it [4:00:00]
-#       --ahead SECONDS        before the limit, when an element stops [120]
-#       --sbatch OPTION        of sbatch, such as --gres=gpu:1; may be repeated
-#       --merge-sbatch OPTION  of sbatch, for the merge job; may be repeated
-#       --only NAME,...        work on these shards alone
-#       --stale SECONDS        of silence after which a worker is lost [600]
-#       --scratch DIR          where recordings are fetched to [in --output-dir]
-#       --price DOLLARS        per hour of a machine: prints what the work costs
-#       --speed X              times real time of a machine [that of shards done]
-#       --dry-run              print what is to do and its cost; run nothing
-#   -h, --help                 print a short help and exit
+#       --shards DIR        the folder that hark-shard plan has written
+#   -o, --output-dir DIR    where results are published
+#       --elements N        of the array: workers at the same time [8]
+#       --time TIME         limit of an element, as sbatch takes it [4:00:00]
+#       --ahead SECONDS     before the limit, when an element stops [120]
+#       --sbatch OPTION     of sbatch, such as --gres=gpu:1; may be repeated
+#       --merge-sbatch OPT  of sbatch, for the merge job alone; may be repeated
+#       --only NAME,...     work on these shards alone
+#       --stale SECONDS     of silence after which another worker is lost [600]
+#       --scratch DIR       where recordings are fetched to [in --output-dir]
+#       --price DOLLARS     per hour of a machine: prints what the work costs
+#       --speed X           times real time of a machine [that of shards done]
+#       --dry-run           print what is to do and its cost; run nothing
+#   -h, --help              print a short help and exit
 #
 # Examples:
 #   hark shard plan lectures -o shards
