@@ -1,6 +1,7 @@
 // How the CPU's products of many rows are cut into panels of weights.
 #pragma once
 
+#include "core/error.h"
 #include "kernels/linear/pieces.h"
 
 namespace hark {
@@ -46,6 +47,8 @@ void in_panels(Context& ctx, float* y, int64_t t_size, int64_t n_size, const Pan
     const int64_t halves = then.gated ? 2 : 1, y_size = n_size / halves;
     const int64_t most_outputs = kOutputsAtOnce / halves;
     const int64_t outputs = sizes.outputs, panels = (y_size + outputs - 1) / outputs;
+    require(outputs <= most_outputs, "panels: expected at most ", most_outputs, " outputs, found ",
+            outputs);
     const int64_t cuts = std::max((t_size + sizes.most_rows - 1) / sizes.most_rows,
                                   (ctx.threads + panels - 1) / panels);
     const int64_t multiples = (t_size + sizes.multiple - 1) / sizes.multiple;

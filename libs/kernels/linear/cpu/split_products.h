@@ -29,8 +29,8 @@ struct SplitKernels {
     void (*arrange)(std::byte* to, const float* x, int64_t t_size, int64_t size, Dtype weights);
     // y[t * ldy + n] = sum over k of x[t][k] * w[n][k], for n in [0, count) and t in [0, t_size); w
     // of any type but i8 and fp8, count up to kSplitOutputs. Every row of y has room for
-    // kSplitOutputs. The order of a sum depends neither on t_size nor on count. scratch: from a
-    // multiple of 64 on.
+    // count rounded up to 32. The order of a sum depends neither on t_size nor on count. scratch:
+    // from a multiple of 64 on.
     void (*products)(float* y, int64_t ldy, const std::byte* x, int64_t t_size, const StoredRows& w,
                      int64_t count, std::byte* scratch);
 };
