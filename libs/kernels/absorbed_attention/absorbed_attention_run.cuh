@@ -19,10 +19,12 @@ constexpr int kMostStages = 5;
 constexpr int kNever = -1;
 constexpr int64_t kMostAsked = 16 << 20, kMostKept = 64 << 20;  // bytes
 
+inline int64_t key_bytes(const AbsorbedArgs& args) {
+    return int64_t{args.rows} * args.splits * args.split_keys * args.c * 2;
+}
 // Whether the L2 cache evicts the keys first: they do not stay there until the next layer.
 inline bool evicts_keys(const AbsorbedArgs& args) {
-    const int64_t bytes = int64_t{args.rows} * args.splits * args.split_keys * args.c * 2;
-    return args.one_each && bytes > kMostKept;
+    return args.one_each && key_bytes(args) > kMostKept;
 }
 
 // Shared memory of a block for `heads` heads in tiles of 8.

@@ -143,8 +143,7 @@ void launch(Context& ctx, const AbsorbedArgs& args, int stages) {
     const Layout layout(args.c, std::min(args.heads, HeadTiles * 8), HeadTiles, TileKeys, stages);
     const auto kernel = attend_kernel<T, Steps, HeadTiles, TileKeys>;
     // Keys are prefetched only if the L2 cache can hold them; otherwise they would be read twice.
-    const int64_t bytes = int64_t{args.rows} * args.splits * args.split_keys * args.c * 2;
-    const bool ask = bytes <= kMostAsked && items <= multiprocessors();
+    const bool ask = key_bytes(args) <= kMostAsked && items <= multiprocessors();
     const auto* code = reinterpret_cast<const void*>(kernel);
     const int threads = kComputing + (has_hopper_code(code) ? kCopying : 0);
     CUDA_CHECK(

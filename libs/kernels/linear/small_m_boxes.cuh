@@ -241,6 +241,18 @@ class Finish {
     Pack<T, kVector> residual_;
 };
 
+// One thread, before the block's first barrier.
+template <class S>
+__device__ __forceinline__ void begin_copies(const Maps& maps, Barriers<S>& barriers) {
+    prefetch_map(maps.x);
+    prefetch_map(maps.w);
+    for (int i = 0; i < S::kStages; ++i) {
+        init(barriers.full[i], 1);
+        init(barriers.empty[i], kComputingWarps);
+    }
+    fence_init();
+}
+
 // The computing threads: sums the block's slices, takes part in the exchange, and leaves the sums
 // that the block finishes in shared memory as rows, in place of the stages.
 template <class T, class S>
@@ -300,15 +312,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024;
     unsigned char* const slots = stages + S::kStages * S::kStageBytes;
     const Work<S> work(args);
-    if (threadIdx.x == kComputing) {
-        prefetch_map(maps.x);
-        prefetch_map(maps.w);
-        for (int i = 0; i < S::kStages; ++i) {
-            init(barriers.full[i], 1);
-            init(barriers.empty[i], kComputingWarps);
-        }
-        fence_init();
-    }
+    if (threadIdx.x == kComputing) begin_copies<S>(maps, barriers);
     __syncthreads();
     if (S::kSplit > 1) arrive_in_cluster();
     if (threadIdx.x >= kComputing) {

@@ -76,15 +76,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     extern __shared__ unsigned char memory[];
     __shared__ Barriers<S> barriers;
     unsigned char* const stages = memory + (1024 - shared_address(memory) % 1024) % 1024;
-    if (threadIdx.x == kComputing) {
-        prefetch_map(maps.x);
-        prefetch_map(maps.w);
-        for (int i = 0; i < S::kStages; ++i) {
-            init(barriers.full[i], 1);
-            init(barriers.empty[i], kComputingWarps);
-        }
-        fence_init();
-    }
+    if (threadIdx.x == kComputing) begin_copies<S>(maps, barriers);
     __syncthreads();
     if (threadIdx.x >= kComputing) {
         if (threadIdx.x == kComputing) copy_tiles<S>(stages, barriers, maps, args, tiles);
