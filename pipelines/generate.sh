@@ -68,6 +68,7 @@ generate() {
         "$@" 2> "$errors"
 }
 
+kept_lock="" # file descriptor of the lock of `kept`
 settings_file="${XDG_CONFIG_HOME:-${HOME:-}/.config}/hark/config"
 
 # made_of FILE: all that what is made of the file depends on: words, settings, and the files of models.
@@ -88,7 +89,8 @@ made_of() {
 # that were not run again go after a week. What another process is at is not shared with it.
 keep() {
     local all="${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}" key
-    kept="$work/kept"
+    [ -z "$kept_lock" ] || exec {kept_lock}>&- # of the file before
+    kept="$work/kept" kept_lock=""
     if [ -f "$1" ] && [ -n "$all" ]; then
         all+=/hark/answers
         key="$({ printf '%s\0' "$@" && made_of "$1"; } | sha256sum)"
@@ -98,8 +100,11 @@ keep() {
     {
         (umask 077 && mkdir -p -- "$kept") && [ -O "$kept" ] &&
             { [ "$kept" = "$work/kept" ] || { exec {kept_lock}> "$kept/lock" && flock -n "$kept_lock"; }; }
-    } 2> /dev/null || { kept="$work/kept" && mkdir -p "$kept"; }
+    } 2> /dev/null || keep_nowhere
 }
+
+# keep_nowhere: what is kept goes at the end of this run.
+keep_nowhere() { kept="$work/kept" && mkdir -p "$kept"; }
 
 drop_kept() { rm -rf -- "$kept"; }
 
@@ -132,8 +137,8 @@ set_seed() {
 answer_parts() {
     local file answered seed="${generator_flag[--seed]:-${HARK_GPT_GENERATE_SEED:-${HARK_SEED:-}}}"
     file="$kept/$({ printf '%s\0' "$1" && cat "$work/parts"; } | sha256sum | cut -c 1-64)"
-    { : >> "$file" && : >> "$file.errors"; } 2> /dev/null || { kept="$work/kept" && mkdir -p "$kept" &&
-        file="$kept/${file##*/}" && : >> "$file" && : >> "$file.errors"; } || return
+    { : >> "$file" && : >> "$file.errors"; } 2> /dev/null ||
+        { keep_nowhere && file="$kept/${file##*/}" && : >> "$file" && : >> "$file.errors"; } || return
     if grep -q ' do not fit the context (got ' "$file.errors"; then
         cp "$file.errors" "$work/errors"
         return 1
