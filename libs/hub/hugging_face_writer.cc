@@ -64,7 +64,7 @@ std::vector<float> folder_values(const ModelHandle& model, const ModelTensor& te
     return values;
 }
 
-// All tensors of the folder of a model with `config`. Of gpt-oss the experts come last.
+// All tensors of the model's folder. Of gpt-oss the experts come last.
 std::vector<FolderTensor> folder_tensors(const ModelHandle& model,
                                          const std::vector<ModelTensor>& tensors, Dtype dtype,
                                          float norm_offset) {
